@@ -1,0 +1,110 @@
+/* The stage cost: everything a stage of consecutive layers costs, in O(1) from prefix sums.
+ *
+ * One table holds a chain of layers under one strategy at one placement. It is plain data, filled
+ * by nest_cost_table_fill from the model, or by a test with any numbers. The solver, the evaluator
+ * and the oracle of the tests share exactly this and nothing else. */
+#ifndef NEST_COST_TABLE_H
+#define NEST_COST_TABLE_H
+
+#include <stddef.h>
+
+#include "cost/layer.h"
+
+/* Prefix sums over layers 0…i-1 of what adds up. */
+struct nest_layer_sum {
+    nest_ps fw, bw, compute, recompute, tp, cp, ep, zero;
+    int64_t weights, gradients, optimizer, activations, logits;
+    int64_t dense_sync, expert_sync, optimized;
+};
+
+/* A concave time of a size: the least of a few lines (one per algorithm). */
+enum { NEST_LINES_MAX = 4 };
+struct nest_lines {
+    int count;
+    double intercept[NEST_LINES_MAX]; /* seconds */
+    double slope[NEST_LINES_MAX];     /* seconds per parameter */
+};
+
+/* One collective of the once-per-step traffic: reduce-scatter, all-gather, all-reduce… */
+enum { NEST_SYNC_PARTS_MAX = 6 };
+struct nest_sync_part {
+    bool expert; /* sized by expert_sync instead of dense_sync */
+    struct nest_lines time;
+};
+
+/* Memory of one device of a stage, bytes by term. total is the sum of all the others. */
+struct nest_memory {
+    int64_t weights, gradients, optimizer, activations;
+    int64_t logits, working, gathered, buffers, reserve;
+    int64_t total;
+};
+
+struct nest_cost_table {
+    int layers;
+    int levels;
+    struct nest_layer_sum *sum[NEST_RECOMPUTES]; /* [layers + 1] each */
+    int64_t *working[NEST_RECOMPUTES];           /* [layers] live while the layer runs, bytes */
+    int64_t *gathered[NEST_RECOMPUTES];          /* [layers] of ZeRO 2 and 3, bytes */
+    nest_ps *transfer; /* [layers * levels] the tensor after layer i over level l, one direction */
+    int sync_parts;
+    struct nest_sync_part sync[NEST_SYNC_PARTS_MAX];
+    double optimizer_seconds; /* per parameter updated */
+    double dp_overlap;        /* knob, 0…1 */
+    int64_t reserve;          /* bytes outside the allocator for this strategy's groups */
+    int64_t buffers;          /* bytes of communication buffers */
+    /* What the head's copy of a tied embedding adds when first and last layer are on different
+     * stages: weights, gradients, optimizer, dense_sync, optimized. All zero when untied. */
+    struct nest_layer_sum tied;
+    nest_ps tied_time; /* all-reduce of the two copies' gradients, once per step */
+};
+
+/* A question to the table: layers first…last (inclusive) as one stage. */
+struct nest_stage_query {
+    int first, last;
+    enum nest_recompute recompute;
+    int in_level, out_level; /* -1: no neighbour on that side */
+    int64_t in_flight;       /* microbatches whose activations are kept */
+};
+
+struct nest_stage_cost {
+    nest_ps fw, bw;                               /* F and B: without the boundary */
+    nest_ps in, out;                              /* c(l_in), c(l_out): one tensor, one way */
+    nest_ps load;                                 /* tau = fw + bw + in + out */
+    nest_ps sync;                                 /* exposed: max(0, S - overlap * bw) */
+    nest_ps optimizer;                            /* optimizer update */
+    nest_ps compute, recompute, tp, cp, ep, zero; /* parts of fw + bw */
+    struct nest_memory memory;
+};
+
+/* Bytes of scratch that nest_cost_table_fill needs for a chain of `layers` over `levels`. */
+size_t nest_cost_table_bytes(int layers, int levels);
+
+/* Fills a table for the problem's chain. memory: nest_cost_table_bytes(…) bytes, aligned for any
+ * type, owned by the caller, must outlive the table. stages: 1 lets tied weights be shared. */
+void nest_cost_table_fill(const struct nest_problem *problem, const struct nest_strategy *strategy,
+                          const struct nest_placement *placement, void *memory,
+                          struct nest_cost_table *out);
+
+/* Lays out the arrays in memory and zeroes them, for tests that fill the numbers themselves. */
+void nest_cost_table_init(int layers, int levels, void *memory, struct nest_cost_table *out);
+
+/* Answers one query. O(layers of the stage) for the peak of the working set, O(1) for the rest;
+ * the solver uses the inline parts below. */
+void nest_stage_cost(const struct nest_cost_table *table, const struct nest_stage_query *query,
+                     struct nest_stage_cost *out);
+
+/* F + B of layers first…last. O(1). */
+static inline nest_ps nest_stage_busy(const struct nest_cost_table *table, int first, int last,
+                                      enum nest_recompute recompute)
+{
+    const struct nest_layer_sum *sum = table->sum[recompute];
+    return sum[last + 1].fw - sum[first].fw + sum[last + 1].bw - sum[first].bw;
+}
+
+/* c(level) of the boundary after layer `after`; 0 for level -1. */
+static inline nest_ps nest_stage_transfer(const struct nest_cost_table *table, int after, int level)
+{
+    return level < 0 ? 0 : table->transfer[(size_t)after * (size_t)table->levels + (size_t)level];
+}
+
+#endif

@@ -1,0 +1,32 @@
+/* PATH = VALUE: one edit of a scenario, as typed after --set, in `edits:` and in the explorer.
+ *
+ * PATH = cluster.LEVEL.{bandwidth,latency,oversubscription,fanout}, device.KEY, model.KEY,
+ * train.KEY, limits.KEY, overlap.KEY; short forms LEVEL.FIELD and a bare KEY where unique. */
+#ifndef NEST_INPUT_SET_H
+#define NEST_INPUT_SET_H
+
+#include "input/load.h"
+
+/* Applies one edit in place. A fault is located at mark and leaves the scenario as it was. */
+enum nest_status nest_set(struct nest_scenario_spec *scenario, const char *path, const char *value,
+                          struct nest_mark mark, struct nest_arena *arena,
+                          struct nest_errors *errors);
+
+/* Applies one pin, KEY and VALUE ("8", "2..8", "2|4|8", "selective", "true", an order). An empty
+ * value or "free" frees the choice. */
+enum nest_status nest_pin_set(struct nest_pins_spec *pins, const char *key, const char *value,
+                              struct nest_mark mark, struct nest_errors *errors);
+
+/* The value at PATH as text that nest_set would read back, with its unit; NULL if there is none. */
+const char *nest_get(const struct nest_scenario_spec *scenario, const char *path,
+                     struct nest_arena *arena);
+
+/* Every settable PATH of the scenario in full form, NULL-ended, for completion and messages. */
+const char **nest_paths(const struct nest_scenario_spec *scenario, struct nest_arena *arena);
+
+/* The scenario as YAML that loads back to the same record (model and cluster by name where they are
+ * shipped and unedited, edits as `edits:`). */
+struct nest_strbuf;
+void nest_scenario_write(const struct nest_scenario_spec *scenario, struct nest_strbuf *out);
+
+#endif

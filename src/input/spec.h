@@ -1,0 +1,252 @@
+/* The typed records that files become: device, cluster, model, scenario and plan specifications.
+ *
+ * Plain data in SI units (bytes, bytes/s, seconds, FLOP/s), filled by the loaders of this room
+ * (load.h) and by Lua, read by every room below. All texts and arrays live in the arena given to
+ * the loader. Nothing here knows a formula. The files' keys are listed in the README. */
+#ifndef NEST_INPUT_SPEC_H
+#define NEST_INPUT_SPEC_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+/* ---- Devices ---------------------------------------------------------------------------- */
+
+enum nest_precision { NEST_BF16, NEST_FP16, NEST_FP8, NEST_FP32, NEST_PRECISIONS };
+
+enum { NEST_CURVE_MAX = 24 };
+
+/* y by x, x ascending; interpolated in log x by its readers, constant beyond the ends. */
+struct nest_curve {
+    int count;
+    double x[NEST_CURVE_MAX];
+    double y[NEST_CURVE_MAX];
+};
+
+struct nest_device_spec {
+    const char *id; /* file name without .yaml */
+    const char *name;
+    const char *source;
+    double memory;                /* bytes, as the driver reports it */
+    double memory_bandwidth;      /* bytes/s */
+    double peak[NEST_PRECISIONS]; /* FLOP/s, dense; 0 = the device has no such mode */
+    struct nest_curve gemm;       /* FLOP of one GEMM on one device → fraction of peak */
+    double attention;             /* fraction of peak that flash attention reaches */
+    double memory_efficiency;     /* fraction of memory_bandwidth of memory-bound kernels */
+    double network_efficiency;    /* fraction of a link's bandwidth a large transfer reaches */
+    double launch;                /* seconds per kernel */
+    double reserve_base;          /* bytes outside the allocator: context, libraries, fragments */
+    double reserve_per_group;     /* bytes for each kind of communicator group in use */
+};
+
+/* ---- Clusters --------------------------------------------------------------------------- */
+
+enum { NEST_MAX_LEVELS = 12 };
+
+enum nest_level_kind {
+    NEST_LEVEL_SWITCH,
+    NEST_LEVEL_RING,
+    NEST_LEVEL_TORUS, /* in a file only: becomes one ring level per dimension */
+    NEST_LEVEL_MESH,
+    NEST_LEVEL_FULLY_CONNECTED,
+    NEST_LEVEL_RAIL
+};
+
+/* A run of `times` groups with `fanout` children each, in device order. */
+struct nest_group_run {
+    int64_t fanout;
+    int64_t times;
+};
+
+struct nest_level_spec {
+    const char *name;
+    struct nest_mark mark;
+    int64_t fanout; /* children per group; 0 where groups are given */
+    int groups;
+    const struct nest_group_run *group; /* irregular level: runs in device order */
+    double bandwidth;        /* bytes/s per device and direction, before oversubscription */
+    double latency;          /* seconds across this level, whole */
+    double oversubscription; /* >= 1, cumulative from the device */
+    enum nest_level_kind kind;
+};
+
+struct nest_cluster_spec {
+    const char *id; /* file name without extension, or the name for an inline mapping */
+    const char *name;
+    const char *source;
+    const struct nest_device_spec *device;
+    int levels;
+    struct nest_level_spec level[NEST_MAX_LEVELS]; /* innermost first; tori already expanded */
+};
+
+/* ---- Models ----------------------------------------------------------------------------- */
+
+enum nest_mlp { NEST_MLP_SWIGLU, NEST_MLP_GEGLU, NEST_MLP_GELU, NEST_MLP_RELU };
+enum nest_norm { NEST_NORM_RMS, NEST_NORM_LAYER };
+enum nest_position { NEST_POSITION_ROPE, NEST_POSITION_LEARNED, NEST_POSITION_ALIBI };
+enum nest_attention { NEST_ATTENTION_FULL, NEST_ATTENTION_MLA, NEST_ATTENTION_WINDOW };
+
+/* Measured times of one layer at one tp width. */
+struct nest_profile_entry {
+    int64_t tp;
+    double fw, bw;           /* seconds per microbatch of the profile's micro batch */
+    double weight_bytes;     /* per device, 2 bytes a parameter */
+    double activation_bytes; /* per device and microbatch */
+    double boundary_bytes;   /* to the next layer, per device and microbatch */
+};
+
+/* A run of `times` layers that were measured alike. */
+struct nest_profile_layer {
+    const char *name;
+    int64_t times;
+    int entries;
+    const struct nest_profile_entry *entry; /* one per tp width, ascending */
+};
+
+struct nest_model_spec {
+    const char *id;
+    const char *name;
+    const char *source;
+    int64_t layers, hidden, ffn, heads, kv_heads, head_dim, vocab, seq;
+    enum nest_mlp mlp;
+    enum nest_norm norm;
+    enum nest_position position;
+    enum nest_attention attention;
+    bool bias;     /* of the linear layers */
+    bool qkv_bias; /* of the query, key and value projections alone */
+    bool tied;
+    bool causal;
+    int64_t window;
+    int64_t q_lora_rank, kv_lora_rank, qk_nope_dim, qk_rope_dim, v_head_dim; /* MLA */
+    int64_t experts, top_k, moe_ffn, shared_experts, dense_layers, moe_every;
+    double capacity;                                  /* expert capacity factor; 0 = dropless */
+    double params_published, params_active_published; /* 0 = not stated */
+    int profile_layers; /* measured layers instead of a transformer's shape; 0 = none */
+    const struct nest_profile_layer *profile;
+    bool profile_collectives_included; /* fw/bw already contain TP and EP collectives */
+};
+
+/* ---- Scenarios -------------------------------------------------------------------------- */
+
+enum nest_framework { NEST_MEGATRON, NEST_DEEPSPEED, NEST_TORCHTITAN };
+enum nest_optimizer { NEST_ADAM, NEST_SGD, NEST_ADAM8BIT };
+
+struct nest_train_spec {
+    int64_t global_batch; /* sequences per optimizer step */
+    enum nest_precision precision;
+    enum nest_optimizer optimizer;
+    int64_t grad_bytes;     /* per parameter; accumulated and reduced in this width */
+    bool flash;             /* flash attention: scores are never stored */
+    int64_t vocab_multiple; /* the vocabulary is padded to a multiple of this times tp */
+    double imbalance;       /* most loaded expert's tokens / mean, >= 1 */
+    enum nest_framework framework;
+};
+
+/* Fractions 0…1 of a communication that may hide; DESIGN: exposed = t - knob * min(t, hide). */
+struct nest_overlap_spec {
+    double dp, zero, tp, cp, ep;
+    double pp; /* for virtual_stages > 1 only; 0 otherwise */
+};
+
+/* A restriction of one choice to some ranges; count 0 = free. */
+enum { NEST_PIN_MAX = 16 };
+struct nest_range {
+    int64_t low, high; /* inclusive */
+};
+struct nest_pin {
+    int count;
+    struct nest_range range[NEST_PIN_MAX];
+    struct nest_mark mark;
+};
+
+enum nest_recompute {
+    NEST_RECOMPUTE_NONE,
+    NEST_RECOMPUTE_SELECTIVE,
+    NEST_RECOMPUTE_FULL,
+    NEST_RECOMPUTES
+};
+
+/* Numeric pins share one array so that a view or a parser can walk them. SP is 0/1, RECOMPUTE an
+ * enum nest_recompute, DP_IN and DP_OUT come from "order". */
+enum nest_pin_key {
+    NEST_PIN_TP,
+    NEST_PIN_PP,
+    NEST_PIN_DP,
+    NEST_PIN_CP,
+    NEST_PIN_EP,
+    NEST_PIN_ETP,
+    NEST_PIN_SP,
+    NEST_PIN_ZERO,
+    NEST_PIN_SHARD,
+    NEST_PIN_MICRO_BATCH,
+    NEST_PIN_VIRTUAL_STAGES,
+    NEST_PIN_RECOMPUTE,
+    NEST_PINS
+};
+
+/* "order": fastest axis first. MEGATRON is tp-cp-dp-pp (dp_out = 1), NEST tp-cp-pp-dp (dp_in = 1).
+ */
+enum nest_order_kind { NEST_ORDER_FREE, NEST_ORDER_MEGATRON, NEST_ORDER_NEST, NEST_ORDER_SPLIT };
+struct nest_order_pin {
+    enum nest_order_kind kind;
+    int64_t dp_in, dp_out; /* NEST_ORDER_SPLIT */
+    struct nest_mark mark;
+};
+
+struct nest_pins_spec {
+    struct nest_pin pin[NEST_PINS];
+    struct nest_order_pin order;
+};
+
+struct nest_limits_spec {
+    double memory;   /* bytes per device; 0 = the device's capacity */
+    int64_t devices; /* use at most so many; 0 = all */
+};
+
+/* PATH = VALUE as the user wrote it; applied in order by input/set.h. */
+struct nest_edit_spec {
+    const char *path;
+    const char *value;
+    struct nest_mark mark;
+};
+
+struct nest_scenario_spec {
+    const char *name;
+    struct nest_model_spec model;
+    struct nest_cluster_spec cluster;
+    struct nest_device_spec
+        device; /* a copy, so that edits touch no shipped record; cluster.device points here */
+    struct nest_train_spec train;
+    struct nest_limits_spec limits;
+    struct nest_overlap_spec overlap;
+    struct nest_pins_spec pins;
+    bool allow_stage_zero, allow_stage_tp;
+    int edits;
+    const struct nest_edit_spec *edit;
+    int scripts;
+    const char *const *script;
+};
+
+/* ---- Plans (input of nest eval --plan) -------------------------------------------------- */
+
+struct nest_plan_stage_spec {
+    int ranges;
+    const struct nest_range *layers; /* inclusive, embedding 0, blocks 1…L, head L+1 */
+    enum nest_recompute recompute;
+    int zero;             /* -1 = the plan's */
+    int64_t tp;           /* 0 = the plan's */
+    int64_t first_device; /* within span 0 (o = 0, r = 0, q = 0); -1 = packed */
+    struct nest_mark mark;
+};
+
+struct nest_plan_spec {
+    int64_t tp, pp, dp, cp, ep, etp, micro_batch, virtual_stages, shard, span; /* 0 = default */
+    bool sp;
+    int zero;
+    struct nest_order_pin order;
+    int stages;
+    const struct nest_plan_stage_spec *stage;
+};
+
+#endif

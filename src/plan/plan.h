@@ -1,0 +1,80 @@
+/* A plan: a strategy, its stages and where they sit; and the prediction of what it costs. */
+#ifndef NEST_PLAN_PLAN_H
+#define NEST_PLAN_PLAN_H
+
+#include "base/arena.h"
+#include "base/error.h"
+#include "cost/table.h"
+
+struct nest_plan_stage {
+    int ranges;                /* 1, or virtual_stages for interleaving */
+    struct nest_range *layers; /* inclusive; in pipeline order */
+    enum nest_recompute recompute;
+    int zero;
+    int64_t tp;
+    int64_t first_device;    /* x_i: within span 0, replica 0 */
+    int in_level, out_level; /* -1 at the open ends */
+};
+
+struct nest_plan {
+    struct nest_strategy strategy;
+    int64_t microbatches; /* M, per replica */
+    int stages;           /* pp */
+    struct nest_plan_stage *stage;
+    int64_t devices_used;
+};
+
+/* Where the step time goes, picoseconds; sums to the step time. */
+struct nest_breakdown {
+    nest_ps compute, recompute, tp, cp, ep, pp, bubble, dp, optimizer;
+};
+
+enum nest_binding { /* what holds the step time up, for the WHY line and the report */
+                    NEST_BINDS_COMPUTE,
+                    NEST_BINDS_BUBBLE,
+                    NEST_BINDS_NETWORK,
+                    NEST_BINDS_MEMORY
+};
+
+struct nest_prediction {
+    bool feasible;
+    int worst_stage;  /* the one with most memory over (or nearest) the limit */
+    int bottleneck;   /* lowest index of the largest load */
+    nest_ps step;     /* objective: seconds per optimizer step */
+    nest_ps pipeline; /* M * tau + (sum - tau) / v (+ wrap-around) */
+    nest_ps tail;     /* exposed sync and optimizer after the pipeline */
+    struct nest_breakdown breakdown;
+    double tokens_per_s;
+    double tflops_per_device; /* model FLOP / devices used */
+    double mfu;
+    int stages;
+    struct nest_stage_cost *stage; /* [stages] */
+    int64_t memory_limit;
+};
+
+/* Prices the plan exactly as the solver does. False only when memory for the answer is out. The
+ * arrays of out live in arena. Levels stored in the plan are recomputed from positions. */
+bool nest_plan_evaluate(const struct nest_problem *problem, const struct nest_plan *plan,
+                        struct nest_arena *arena, struct nest_prediction *out);
+
+/* Builds a full plan from pins (every free choice takes the documented default of `nest eval`) or
+ * from a plan file's record; adds errors (with the product checked and the nearest legal values)
+ * and returns NEST_NO where it is illegal. assumed receives the names of what was filled in,
+ * NULL-ended, in arena. */
+enum nest_status nest_plan_from_pins(const struct nest_problem *problem, struct nest_arena *arena,
+                                     struct nest_plan *out, const char ***assumed,
+                                     struct nest_errors *errors);
+enum nest_status nest_plan_from_spec(const struct nest_problem *problem,
+                                     const struct nest_plan_spec *spec, struct nest_arena *arena,
+                                     struct nest_plan *out, struct nest_errors *errors);
+
+/* Deep copy into another arena. */
+bool nest_plan_copy(const struct nest_plan *plan, struct nest_arena *arena, struct nest_plan *out);
+
+/* The total order of plans: step time (given apart), devices used, stages, strategy fields in the
+ * order tp, cp, ep, etp, sp, micro batch, v, zero, shard, order, dp, stage ends. Negative: a comes
+ * first. */
+int nest_plan_compare(const struct nest_plan *a, nest_ps step_a, const struct nest_plan *b,
+                      nest_ps step_b);
+
+#endif

@@ -1,0 +1,48 @@
+/* The search: exact optimum over every strategy, by the recurrence of recurrence.c. */
+#ifndef NEST_SOLVE_SOLVE_H
+#define NEST_SOLVE_SOLVE_H
+
+#include <stdatomic.h>
+
+#include "plan/plan.h"
+
+struct nest_progress {
+    int64_t strategies; /* after legality */
+    int64_t bounded;    /* dropped by a bound */
+    int64_t solved;
+    int64_t states; /* cells of the recurrence visited */
+    double seconds; /* wall clock, by the caller's clock */
+};
+
+struct nest_solution {
+    struct nest_plan plan;
+    struct nest_prediction prediction;
+};
+
+struct nest_solve_options {
+    int top;                   /* K best, one per (strategy, pp, dp); at least 1 */
+    int threads;               /* at least 1; the answer does not depend on it */
+    bool exhaustive;           /* no bounds: the same plans, slowly */
+    const atomic_bool *cancel; /* polled between strategies; may be NULL */
+    void (*progress)(void *context, const struct nest_progress *progress); /* may be NULL */
+    void *context;
+    const struct nest_plan
+        *warm; /* an earlier plan whose re-costed time is the first bound; may be NULL */
+};
+
+struct nest_result {
+    int count; /* solutions found, best first, at most top */
+    struct nest_solution *solution;
+    struct nest_progress progress;
+    /* When count is 0: why, as faults with the constraint that fails, by how much, and the nearest
+     * feasible change. */
+    struct nest_errors errors;
+};
+
+/* NEST_OK with a plan, NEST_NO when no plan is feasible (errors say why), NEST_CANCELLED,
+ * NEST_NO_MEMORY. Everything in out lives in arena. */
+enum nest_status nest_solve(const struct nest_problem *problem,
+                            const struct nest_solve_options *options, struct nest_arena *arena,
+                            struct nest_result *out);
+
+#endif
