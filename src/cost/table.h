@@ -76,6 +76,12 @@ struct nest_stage_cost {
     struct nest_memory memory;
 };
 
+/* Once-per-step work of a stage that holds so many parameters per device: *sync is the gradient and
+ * weight traffic that the last microbatch's backward `bw` does not hide, max(0, S - overlap * bw);
+ * *optimizer the update. Counts as in nest_layer_sum. */
+void nest_stage_update(const struct nest_cost_table *table, int64_t dense_sync, int64_t expert_sync,
+                       int64_t optimized, nest_ps bw, nest_ps *sync, nest_ps *optimizer);
+
 /* Bytes of scratch that nest_cost_table_fill needs for a chain of `layers` over `levels`. */
 size_t nest_cost_table_bytes(int layers, int levels);
 
