@@ -53,7 +53,8 @@ struct nest_prediction {
 };
 
 /* Prices the plan exactly as the solver does. False only when memory for the answer is out. The
- * arrays of out live in arena. Levels stored in the plan are recomputed from positions. */
+ * arrays of out live in arena. Levels are taken from the plan: whoever builds one fills them from
+ * nest_plan_link. */
 bool nest_plan_evaluate(const struct nest_problem *problem, const struct nest_plan *plan,
                         struct nest_arena *arena, struct nest_prediction *out);
 
@@ -67,6 +68,18 @@ enum nest_status nest_plan_from_pins(const struct nest_problem *problem, struct 
 enum nest_status nest_plan_from_spec(const struct nest_problem *problem,
                                      const struct nest_plan_spec *spec, struct nest_arena *arena,
                                      struct nest_plan *out, struct nest_errors *errors);
+
+/* The level of the link from stage i to the next one, worst over replicas; the last stage's is the
+ * wrap-around link of an interleaved plan; -1 where there is none. Needs first_device and tp of
+ * both stages; in_level and out_level of a built plan agree with it. */
+int nest_plan_link(const struct nest_problem *problem, const struct nest_plan *plan, int i);
+
+/* Fills what follows from strategy, layers, first_device and tp: microbatches, devices_used and the
+ * link levels of every stage. */
+void nest_plan_settle(const struct nest_problem *problem, struct nest_plan *plan);
+
+/* The word of a pinned choice: "tp", "micro_batch"… */
+const char *nest_pin_name(enum nest_pin_key key);
 
 /* Deep copy into another arena. */
 bool nest_plan_copy(const struct nest_plan *plan, struct nest_arena *arena, struct nest_plan *out);

@@ -1,0 +1,247 @@
+#include "plan/plan.h"
+
+#include <string.h>
+
+#include "cost/interleave.h"
+#include "plan/step.h"
+
+/* One cost table for each way in which stages differ: placement, ZeRO and tp. */
+struct priced {
+    struct nest_strategy strategy;
+    struct nest_placement placement;
+    struct nest_cost_table table;
+};
+
+struct evaluation {
+    const struct nest_problem *problem;
+    const struct nest_plan *plan;
+    struct nest_arena *arena;
+    struct priced *tables; /* [stages] at most */
+    int count;
+    const struct priced **of; /* [stages] the table of each stage */
+};
+
+static struct nest_strategy stage_strategy(const struct nest_plan *plan, int i)
+{
+    struct nest_strategy strategy = plan->strategy;
+    strategy.zero = plan->stage[i].zero;
+    strategy.tp = plan->stage[i].tp;
+    return strategy;
+}
+
+static const struct priced *find_table(struct evaluation *e, int i)
+{
+    struct priced candidate = {.strategy = stage_strategy(e->plan, i)};
+    nest_placement_at(e->problem->cluster, &candidate.strategy, e->plan->stage[i].first_device,
+                      &candidate.placement);
+    for (int t = 0; t < e->count; t++) {
+        const struct priced *known = &e->tables[t];
+        if (known->strategy.tp == candidate.strategy.tp &&
+            known->strategy.zero == candidate.strategy.zero &&
+            nest_placement_equal(&known->placement, &candidate.placement)) {
+            return known;
+        }
+    }
+    struct priced *added = &e->tables[e->count];
+    *added = candidate;
+    const size_t bytes =
+        nest_cost_table_bytes(e->problem->model->layers, e->problem->cluster->levels);
+    void *memory = nest_arena_alloc(e->arena, 1, bytes);
+    if (!memory) {
+        return NULL;
+    }
+    nest_cost_table_fill(e->problem, &added->strategy, &added->placement, memory, &added->table);
+    e->count++;
+    return added;
+}
+
+static int worst_meet(const struct nest_problem *problem, const struct nest_plan *plan, int i,
+                      int j)
+{
+    const struct nest_strategy a = stage_strategy(plan, i);
+    const struct nest_strategy b = stage_strategy(plan, j);
+    const int64_t x = plan->stage[i].first_device;
+    const int64_t y = plan->stage[j].first_device;
+    if (a.tp == b.tp) {
+        return nest_link_level(problem->cluster, &a, x, y);
+    }
+    int worst = 0;
+    for (int64_t o = 0; o < a.dp_out; o++) {
+        for (int64_t r = 0; r < a.dp_in; r++) {
+            const int64_t low = o * a.span + x + r * nest_strategy_width(&a);
+            const int64_t high = o * a.span + y + (r + 1) * nest_strategy_width(&b) - 1;
+            const int level = nest_cluster_meet(problem->cluster, low, high);
+            worst = level > worst ? level : worst;
+        }
+    }
+    return worst;
+}
+
+int nest_plan_link(const struct nest_problem *problem, const struct nest_plan *plan, int i)
+{
+    const int next = (i + 1) % plan->stages;
+    if (plan->stages == 1 || (next == 0 && plan->strategy.virtual_stages == 1)) {
+        return -1;
+    }
+    return worst_meet(problem, plan, i, next);
+}
+
+/* A boundary tensor is divided by the smaller tp of its two ends: the table of that end prices it.
+ */
+static const struct nest_cost_table *boundary_table(const struct evaluation *e, int i,
+                                                    int neighbour)
+{
+    const struct priced *own = e->of[i];
+    const struct priced *other = e->of[neighbour];
+    return &(other->strategy.tp < own->strategy.tp ? other : own)->table;
+}
+
+static void price_plain(const struct evaluation *e, int i, struct nest_stage_cost *out)
+{
+    const struct nest_plan *plan = e->plan;
+    const struct nest_plan_stage *stage = &plan->stage[i];
+    const int64_t from_end = plan->stages - i;
+    const struct nest_stage_query query = {
+        .first = (int)stage->layers[0].low,
+        .last = (int)stage->layers[0].high,
+        .recompute = stage->recompute,
+        .in_level = stage->in_level,
+        .out_level = stage->out_level,
+        .in_flight = from_end < plan->microbatches ? from_end : plan->microbatches,
+    };
+    nest_stage_cost(&e->of[i]->table, &query, out);
+    if (i > 0) {
+        out->in =
+            nest_stage_transfer(boundary_table(e, i, i - 1), query.first - 1, stage->in_level);
+    }
+    if (i + 1 < plan->stages) {
+        out->out = nest_stage_transfer(boundary_table(e, i, i + 1), query.last, stage->out_level);
+    }
+    out->load = out->fw + out->bw + out->in + out->out;
+}
+
+static void price_chunks(const struct evaluation *e, int i, struct nest_stage_cost *out)
+{
+    const struct nest_plan *plan = e->plan;
+    const struct nest_plan_stage *stage = &plan->stage[i];
+    const int before = (i + plan->stages - 1) % plan->stages;
+    const struct nest_chunks_query query = {
+        .chunks = stage->ranges,
+        .layers = stage->layers,
+        .recompute = stage->recompute,
+        .stage = i,
+        .stages = plan->stages,
+        .in_level = nest_plan_link(e->problem, plan, before),
+        .out_level = nest_plan_link(e->problem, plan, i),
+        .microbatches = plan->microbatches,
+        .pp_overlap = e->problem->overlap.pp,
+    };
+    nest_chunks_cost(&e->of[i]->table, &query, out);
+}
+
+static bool price_stages(struct evaluation *e, struct nest_prediction *out)
+{
+    const int stages = e->plan->stages;
+    e->tables = NEST_NEW(e->arena, struct priced, stages);
+    e->of = NEST_NEW(e->arena, const struct priced *, stages);
+    out->stage = NEST_NEW(e->arena, struct nest_stage_cost, stages);
+    if (!e->tables || !e->of || !out->stage) {
+        return false;
+    }
+    for (int i = 0; i < stages; i++) {
+        e->of[i] = find_table(e, i);
+        if (!e->of[i]) {
+            return false;
+        }
+    }
+    for (int i = 0; i < stages; i++) {
+        if (e->plan->strategy.virtual_stages > 1) {
+            price_chunks(e, i, &out->stage[i]);
+        } else {
+            price_plain(e, i, &out->stage[i]);
+        }
+    }
+    return true;
+}
+
+/* The stage whose update ends last decides how the tail splits into traffic and optimizer. */
+static nest_ps tail_optimizer(const struct nest_prediction *p, int64_t virtual_stages, nest_ps tail)
+{
+    nest_ps drained = 0;
+    for (int i = 0; i < p->stages; i++) {
+        const struct nest_stage_cost *stage = &p->stage[i];
+        if (nest_step_tail(stage) - drained == tail) {
+            return stage->optimizer < tail ? stage->optimizer : tail;
+        }
+        drained += nest_step_drain(stage, virtual_stages);
+    }
+    return 0;
+}
+
+static void break_down(const struct nest_plan *plan, nest_ps tied, struct nest_prediction *p)
+{
+    const struct nest_stage_cost *stage = &p->stage[p->bottleneck];
+    const int64_t m = plan->microbatches;
+    const nest_ps optimizer = tail_optimizer(p, plan->strategy.virtual_stages, p->tail);
+    p->breakdown = (struct nest_breakdown){
+        .compute = m * stage->compute,
+        .recompute = m * stage->recompute,
+        .tp = m * stage->tp,
+        .cp = m * stage->cp,
+        .ep = m * stage->ep,
+        .pp = m * (stage->load - stage->fw - stage->bw),
+        .bubble = p->pipeline - m * stage->load,
+        .dp = m * stage->zero + p->tail - optimizer + tied,
+        .optimizer = optimizer,
+    };
+}
+
+static void find_extremes(struct nest_prediction *p)
+{
+    for (int i = 1; i < p->stages; i++) {
+        if (p->stage[i].load > p->stage[p->bottleneck].load) {
+            p->bottleneck = i;
+        }
+        if (p->stage[i].memory.total > p->stage[p->worst_stage].memory.total) {
+            p->worst_stage = i;
+        }
+    }
+    p->feasible = p->stage[p->worst_stage].memory.total <= p->memory_limit;
+}
+
+static void rate(const struct nest_problem *problem, const struct nest_plan *plan,
+                 struct nest_prediction *p)
+{
+    const double seconds = nest_to_seconds(p->step);
+    const double batch = (double)problem->train.global_batch;
+    if (seconds <= 0.0) {
+        return;
+    }
+    p->tokens_per_s = batch * (double)problem->model->spec->seq / seconds;
+    p->tflops_per_device =
+        problem->model->flops_per_sequence * batch / seconds / (double)plan->devices_used / 1e12;
+    const double peak = problem->cluster->device->peak[problem->train.precision];
+    p->mfu = peak > 0.0 ? p->tflops_per_device * 1e12 / peak : 0.0;
+}
+
+bool nest_plan_evaluate(const struct nest_problem *problem, const struct nest_plan *plan,
+                        struct nest_arena *arena, struct nest_prediction *out)
+{
+    struct evaluation e = {.problem = problem, .plan = plan, .arena = arena};
+    *out = (struct nest_prediction){.stages = plan->stages, .memory_limit = problem->memory_limit};
+    if (!price_stages(&e, out)) {
+        return false;
+    }
+    find_extremes(out);
+    struct nest_step step = NEST_STEP_EMPTY;
+    for (int i = plan->stages - 1; i >= 0; i--) {
+        step = nest_step_prepend(&out->stage[i], step, plan->strategy.virtual_stages);
+    }
+    const nest_ps tied = plan->stages > 1 ? e.of[0]->table.tied_time : 0;
+    out->pipeline = nest_step_pipeline(step, plan->microbatches, plan->strategy.virtual_stages);
+    out->tail = step.tail > 0 ? step.tail : 0;
+    out->step = nest_step_time(step, plan->microbatches, plan->strategy.virtual_stages, tied);
+    break_down(plan, tied, out);
+    rate(problem, plan, out);
+    return true;
+}
