@@ -47,7 +47,7 @@ void *nest_arena_alloc(struct nest_arena *arena, size_t count, size_t size)
     if (size != 0 && count > (SIZE_MAX / 4) / size) {
         return NULL;
     }
-    const size_t bytes = round_up(count * size ? count * size : 1);
+    const size_t bytes = round_up(count == 0 || size == 0 ? 1 : count * size);
     struct nest_arena_block *block = arena->head;
     if (!block || block->size - block->used < bytes) {
         block = add_block(arena, bytes);

@@ -1,0 +1,176 @@
+#include "cli/cli.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/suggest.h"
+#include "cli/commands.h"
+#include "cli/help.h"
+#include "cli/version.h"
+
+const struct nest_command *const nest_commands[] = {
+    &nest_command_explore,
+    &nest_command_completion,
+    &nest_command_man,
+    NULL,
+};
+
+const struct nest_command *nest_command_find(const char *name)
+{
+    for (int i = 0; nest_commands[i] != NULL; i++) {
+        if (strcmp(nest_commands[i]->name, name) == 0) {
+            return nest_commands[i];
+        }
+    }
+    return NULL;
+}
+
+/* "nest solve: " or "nest: ". */
+static void print_who(const struct nest_cli *cli)
+{
+    const bool named = cli->command != nest_commands[0];
+    (void)fprintf(cli->err, "nest%s%s: ", named ? " " : "", named ? cli->command->name : "");
+}
+
+int nest_cli_fail(struct nest_cli *cli, enum nest_status status)
+{
+    nest_errors_sort(&cli->errors);
+    for (size_t i = 0; i < cli->errors.count; i++) {
+        struct nest_strbuf line = NEST_STRBUF_INIT(1 << 16);
+        nest_error_format(&cli->errors.item[i], &line);
+        if (cli->errors.item[i].mark.file == NULL) {
+            print_who(cli);
+        }
+        (void)fputs(nest_strbuf_text(&line), cli->err);
+        nest_strbuf_free(&line);
+    }
+    if (cli->errors.dropped > 0) {
+        print_who(cli);
+        (void)fprintf(cli->err, "%zu more errors\n", cli->errors.dropped);
+    }
+    if (status == NEST_NO_MEMORY) {
+        print_who(cli);
+        (void)fputs("out of memory\n", cli->err);
+    }
+    return status == NEST_OK ? NEST_EXIT_DONE : status == NEST_NO ? NEST_EXIT_NO : NEST_EXIT_BAD;
+}
+
+int nest_cli_usage_failure(struct nest_cli *cli)
+{
+    (void)nest_cli_fail(cli, NEST_BAD_INPUT);
+    const bool named = cli->command != nest_commands[0];
+    (void)fprintf(cli->err, "try: nest%s%s --help\n", named ? " " : "",
+                  named ? cli->command->name : "");
+    return NEST_EXIT_BAD;
+}
+
+int nest_cli_usage(struct nest_cli *cli, const char *hint, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    const char *message = nest_arena_vprintf(&cli->arena, format, args);
+    va_end(args);
+    nest_errors_add(&cli->errors, (struct nest_mark){NULL, 0, 0}, NULL, hint, "%s",
+                    message != NULL ? message : format);
+    return nest_cli_usage_failure(cli);
+}
+
+void nest_cli_warn(struct nest_cli *cli, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    print_who(cli);
+    (void)vfprintf(cli->err, format, args);
+    (void)fputc('\n', cli->err);
+    va_end(args);
+}
+
+/* A first word that is no command, no option and no file is a mistyped command. */
+static bool is_mistyped(const char *word)
+{
+    return word[0] != '-' && strpbrk(word, "./") == NULL && access(word, F_OK) != 0;
+}
+
+static int unknown_command(struct nest_cli *cli, const char *word)
+{
+    struct nest_suggest suggest;
+    nest_suggest_start(&suggest, word);
+    for (int i = 0; nest_commands[i] != NULL; i++) {
+        nest_suggest_offer(&suggest, nest_commands[i]->name);
+    }
+    const char *hint = suggest.best != NULL
+                           ? nest_arena_printf(&cli->arena, "did you mean '%s'?", suggest.best)
+                           : NULL;
+    return nest_cli_usage(cli, hint, "unknown command '%s'", word);
+}
+
+static int run_command(struct nest_cli *cli, int argc, char **argv)
+{
+    const enum nest_status status =
+        nest_args_parse(cli->command, argc, argv, &cli->arena, &cli->args, &cli->errors);
+    if (nest_args_has(&cli->args, NEST_OPT_HELP)) {
+        if (cli->command == nest_commands[0]) {
+            nest_help_overview(cli->out);
+        } else {
+            nest_help_command(cli->command, cli->out);
+        }
+        return NEST_EXIT_DONE;
+    }
+    if (nest_args_has(&cli->args, NEST_OPT_VERSION)) {
+        (void)fprintf(cli->out, "%s\n", nest_version());
+        return NEST_EXIT_DONE;
+    }
+    if (status == NEST_NO_MEMORY) {
+        return nest_cli_fail(cli, status);
+    }
+    if (status != NEST_OK) {
+        return nest_cli_usage_failure(cli);
+    }
+    return cli->command->run(cli);
+}
+
+/* `nest help [COMMAND]` is `nest [COMMAND] --help`. */
+static int dispatch(struct nest_cli *cli, int argc, char **argv)
+{
+    static char help[] = "--help";
+    char *asked[] = {help};
+    cli->command = nest_commands[0];
+    if (argc > 1 && strcmp(argv[1], "help") == 0) {
+        if (argc > 2) {
+            cli->command = nest_command_find(argv[2]);
+            if (cli->command == NULL) {
+                cli->command = nest_commands[0];
+                return unknown_command(cli, argv[2]);
+            }
+        }
+        return run_command(cli, 1, asked);
+    }
+    const struct nest_command *named = argc > 1 ? nest_command_find(argv[1]) : NULL;
+    if (named != NULL) {
+        cli->command = named;
+        return run_command(cli, argc - 2, argv + 2);
+    }
+    if (argc > 1 && is_mistyped(argv[1])) {
+        return unknown_command(cli, argv[1]);
+    }
+    return run_command(cli, argc - 1, argv + 1);
+}
+
+int nest_cli_main(int argc, char **argv, nest_explorer *explorer)
+{
+    struct nest_cli cli = {.arena = NEST_ARENA_INIT, .out = stdout, .err = stderr};
+    cli.explorer = explorer;
+    nest_errors_init(&cli.errors, &cli.arena);
+    int status = dispatch(&cli, argc, argv);
+    errno = 0;
+    if (fflush(stdout) != 0 || ferror(stdout)) {
+        if (errno != EPIPE) {
+            (void)fprintf(stderr, "nest: cannot write the result: %s\n", strerror(errno));
+        }
+        status = status == NEST_EXIT_DONE ? NEST_EXIT_BAD : status;
+    }
+    nest_arena_free(&cli.arena);
+    return status;
+}

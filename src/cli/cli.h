@@ -1,0 +1,28 @@
+/* The command line of nest: `nest COMMAND …`, each command in its own file beside this one.
+ *
+ * Results go to stdout, messages to stderr. Exit status: 0 done, 1 the answer is no (no feasible
+ * plan), 2 bad input or usage. This room knows no screen: the explorer is handed in. */
+#ifndef NEST_CLI_CLI_H
+#define NEST_CLI_CLI_H
+
+#include "input/load.h"
+
+enum nest_color { NEST_COLOR_AUTO, NEST_COLOR_ALWAYS, NEST_COLOR_NEVER };
+
+/* What the command line asks the explorer to open. Borrowed from argv and the caller's arena. */
+struct nest_explore_request {
+    struct nest_scenario_request scenario;
+    int lesson; /* 0: none */
+    int threads;
+    enum nest_color color;
+    bool ascii;
+};
+
+/* Opens the explorer; returns the exit status. */
+typedef int nest_explorer(const struct nest_explore_request *request);
+
+/* Runs one command line and returns the exit status. Without a command: the explorer where stdin
+ * and stdout are terminals (and explorer is not NULL), else what `nest solve` prints. */
+int nest_cli_main(int argc, char **argv, nest_explorer *explorer);
+
+#endif

@@ -1,0 +1,11 @@
+/* The commands, one file each. */
+#ifndef NEST_CLI_COMMANDS_H
+#define NEST_CLI_COMMANDS_H
+
+#include "cli/context.h"
+
+extern const struct nest_command nest_command_explore;
+extern const struct nest_command nest_command_completion;
+extern const struct nest_command nest_command_man;
+
+#endif

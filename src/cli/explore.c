@@ -1,0 +1,45 @@
+/* `nest` without a command: the explorer on a terminal. */
+#include <unistd.h>
+
+#include "cli/commands.h"
+#include "cli/request.h"
+
+static int run(struct nest_cli *cli);
+
+static const struct nest_option options[] = {
+    {NEST_OPT_LESSON, "lesson", 0, "N", "Start the guided lesson N", NULL},
+    {NEST_OPT_ASCII, "ascii", 0, NULL, "Draw with ASCII only", NULL},
+    {NEST_OPT_COLOR, "color", 0, "WHEN", "Colours: auto, always or never", "auto always never"},
+    NEST_OPTIONS_END,
+};
+
+const struct nest_command nest_command_explore = {
+    .name = "explore",
+    .operands = "[SCENARIO]",
+    .summary = "Open the explorer; without a terminal, print the plan as nest solve does",
+    .options = options,
+    .scenario = true,
+    .complete = NEST_COMPLETE_FILE,
+    .least = 0,
+    .most = 1,
+    .run = run,
+};
+
+static int run(struct nest_cli *cli)
+{
+    struct nest_explore_request request = {
+        .scenario = nest_cli_request(cli, true),
+        .lesson =
+            (int)nest_args_integer(&cli->args, NEST_OPT_LESSON, "lesson", 1, 99, 0, &cli->errors),
+        .threads = nest_cli_threads(cli),
+        .color = nest_cli_color(cli),
+        .ascii = nest_args_has(&cli->args, NEST_OPT_ASCII),
+    };
+    if (cli->errors.count > 0) {
+        return nest_cli_usage_failure(cli);
+    }
+    if (cli->explorer != NULL && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO)) {
+        return cli->explorer(&request);
+    }
+    return nest_cli_usage(cli, NULL, "the explorer needs a terminal");
+}

@@ -1,0 +1,111 @@
+/* `nest man`: the manual page nest(1), written from the tables of commands and options. */
+#include <string.h>
+
+#include "cli/commands.h"
+#include "cli/help.h"
+#include "cli/version.h"
+
+static int run(struct nest_cli *cli);
+
+const struct nest_command nest_command_man = {
+    .name = "man",
+    .operands = "",
+    .summary = "Print the manual page in roff",
+    .hidden = true,
+    .least = 0,
+    .most = 0,
+    .run = run,
+};
+
+/* Text with roff's special characters made plain; a line never starts a request. */
+static void write_text(FILE *out, const char *text)
+{
+    bool start = true;
+    for (; *text != '\0'; text++) {
+        if (start && (*text == '.' || *text == '\'')) {
+            (void)fputs("\\&", out);
+        }
+        start = *text == '\n';
+        switch (*text) {
+        case '\\':
+            (void)fputs("\\e", out);
+            break;
+        case '-':
+            (void)fputs("\\-", out);
+            break;
+        default:
+            (void)fputc(*text, out);
+        }
+    }
+}
+
+static void write_options(FILE *out, const struct nest_option *option)
+{
+    for (; option->id != NEST_OPT_END; option++) {
+        (void)fputs(".TP\n.B ", out);
+        if (option->letter != 0) {
+            (void)fprintf(out, "\\-%c, ", option->letter);
+        }
+        (void)fputs("\\-\\-", out);
+        write_text(out, option->name);
+        if (option->argument != NULL) {
+            (void)fputs(" \\fI", out);
+            write_text(out, option->argument);
+            (void)fputs("\\fR", out);
+        }
+        (void)fputc('\n', out);
+        write_text(out, option->help);
+        (void)fputs(".\n", out);
+    }
+}
+
+static void write_command(FILE *out, const struct nest_command *command)
+{
+    (void)fputs(".SS \"", out);
+    nest_help_usage(command, out);
+    (void)fputs("\"\n", out);
+    write_text(out, command->summary);
+    (void)fputs(".\n", out);
+    if (command->text != NULL) {
+        (void)fputs(".PP\n.nf\n", out);
+        write_text(out, command->text);
+        (void)fputs("\n.fi\n", out);
+    }
+    if (command->options != NULL) {
+        write_options(out, command->options);
+    }
+    if (command->scenario) {
+        (void)fputs(".PP\nAlso takes the scenario options below.\n", out);
+    }
+}
+
+static int run(struct nest_cli *cli)
+{
+    FILE *out = cli->out;
+    (void)fprintf(out, ".TH NEST 1 \"\" \"%s\" \"User Commands\"\n", nest_version());
+    (void)fputs(".SH NAME\nnest \\- plan the training of large models on real clusters\n"
+                ".SH SYNOPSIS\n.B nest\n[\\fISCENARIO\\fR] [\\fIOPTION\\fR]...\n.br\n.B nest\n"
+                "\\fICOMMAND\\fR [\\fIOPTION\\fR]...\n.SH DESCRIPTION\n"
+                "One exact dynamic program chooses tensor, pipeline, data, expert, sequence and\n"
+                "context parallelism, ZeRO, recomputation and the placement in the network\n"
+                "hierarchy, with compute, network and memory in one recurrence. Without a command\n"
+                "and on a terminal, an explorer opens in which every figure can be edited and the\n"
+                "plan follows. Results go to standard output, messages to standard error.\n"
+                ".SH COMMANDS\n",
+                out);
+    for (int i = 0; nest_commands[i] != NULL; i++) {
+        if (!nest_commands[i]->hidden) {
+            write_command(out, nest_commands[i]);
+        }
+    }
+    (void)fputs(".SH SCENARIO OPTIONS\n", out);
+    write_options(out, nest_options_scenario);
+    (void)fputs(".SH COMMON OPTIONS\n", out);
+    write_options(out, nest_options_common);
+    (void)fputs(".SH EXIT STATUS\n.TP\n.B 0\nDone.\n.TP\n.B 1\nThe answer is no: no feasible plan, "
+                "or an illegal or infeasible configuration.\n.TP\n.B 2\nBad input or usage.\n"
+                ".SH ENVIRONMENT\n.TP\n.B NEST_DATA\nThe folder that holds models/ and "
+                "topologies/.\n.TP\n.B NO_COLOR\nIf not empty, no colours.\n",
+                out);
+    return NEST_EXIT_DONE;
+}
