@@ -25,11 +25,65 @@ struct nest_layer_cost {
     int64_t optimized;   /* parameters updated on this device after ZeRO sharding (count) */
 };
 
-/* Cost of one layer of the kind. Pure. strategy->zero is honoured; recompute is the layer's mode.
- * The embedding and the head know nothing of tying: see nest_cost_table. */
+/* What a layer does on one device, before any network: depends on the model, the device, the train
+ * settings and the strategy's tp, cp, ep, etp, sp and micro_batch alone, so that a search can keep
+ * it while zero, dp and the placement vary. Seconds and bytes per microbatch. */
+struct nest_layer_work {
+    double fw, bw;                  /* the layer's own operators; bw without recompute */
+    double attention_fw;            /* of fw: core attention, under which the ring may hide */
+    double attention_bw;            /* of bw */
+    double gemm_fw, gemm_bw;        /* of fw and bw: GEMMs divided by tp */
+    double shared_fw, shared_bw;    /* of fw and bw: the shared expert */
+    double redone[NEST_RECOMPUTES]; /* forward done again in the backward pass */
+    double kept[NEST_RECOMPUTES];   /* activation bytes from forward to backward */
+    double live[NEST_RECOMPUTES];   /* bytes that exist only while the layer runs */
+    double logits;                  /* bytes of logits and loss */
+    int64_t dense, expert;          /* parameters on this device, vocabulary padded */
+    double tokens;                  /* of one microbatch and cp rank */
+    double tp_bytes;                /* one activation [tokens, hidden], 2 bytes an element */
+    int gathers_fw, gathers_bw;     /* all-gathers over tp of tp_bytes (with sp only) */
+    int hidden_gathers;             /* more of them in bw, under GEMMs: inputs gathered again */
+    int reduces_fw, reduces_bw;     /* reduce-scatters over tp with sp, else all-reduces */
+    int moe_gathers;                /* tp without sp: all-gathers that rebuild an MoE output */
+    double loss_bytes;              /* vocabulary-parallel loss: two all-reduces, forward */
+    double ring_bytes;              /* keys and values of one cp rank */
+    double dispatch_bytes;          /* one member's send buffer of the expert all-to-all */
+    bool attention_redone;          /* in selective mode: the ring turns again */
+};
+
+/* Pure. Profiled layers take the entry of the nearest measured tp width that is not larger. */
+void nest_layer_work(const struct nest_problem *problem, const struct nest_layer_kind *kind,
+                     const struct nest_strategy *strategy, struct nest_layer_work *out);
+
+/* Prices the work at a place: adds every communication, the ZeRO stage and the recompute mode.
+ * Pure. */
+void nest_layer_price(const struct nest_problem *problem, const struct nest_layer_work *work,
+                      const struct nest_strategy *strategy, const struct nest_placement *placement,
+                      enum nest_recompute recompute, struct nest_layer_cost *out);
+
+/* Work and price in one. The embedding and the head know nothing of tying: see nest_cost_table. */
 void nest_layer_cost(const struct nest_problem *problem, const struct nest_layer_kind *kind,
                      const struct nest_strategy *strategy, const struct nest_placement *placement,
                      enum nest_recompute recompute, struct nest_layer_cost *out);
+
+/* Bytes per parameter that the training setting keeps, before sharding. */
+struct nest_state_bytes {
+    int64_t weight;   /* stored */
+    int64_t gathered; /* sent by an all-gather, and live while gathered */
+    int64_t gradient;
+    int64_t optimizer; /* master copy and moments */
+};
+struct nest_state_bytes nest_state_bytes(const struct nest_train_spec *train);
+
+/* Devices over which the state of dense (or expert) parameters is divided under ZeRO. */
+int64_t nest_dense_shard(const struct nest_strategy *strategy);
+int64_t nest_expert_shard(const struct nest_strategy *strategy);
+
+/* Members of the expert data-parallel group: tp*cp*dp / (ep*etp). */
+int64_t nest_expert_copies(const struct nest_strategy *strategy);
+
+/* The vocabulary as the framework pads it: to a multiple of vocab_multiple * tp. */
+int64_t nest_padded_vocabulary(const struct nest_train_spec *train, int64_t words, int64_t tp);
 
 /* Bytes of one boundary tensor per rank, one direction: 2*b*(S/cp)*h, divided by tp with sp.
  * layer: the one that sends (differs for profiles). */

@@ -51,6 +51,7 @@ struct nest_cost_table {
     double optimizer_seconds; /* per parameter updated */
     double dp_overlap;        /* knob, 0…1 */
     int64_t reserve;          /* bytes outside the allocator for this strategy's groups */
+    int64_t reserve_pipeline; /* bytes more where a stage has a neighbour */
     int64_t buffers;          /* bytes of communication buffers */
     /* What the head's copy of a tied embedding adds when first and last layer are on different
      * stages: weights, gradients, optimizer, dense_sync, optimized. All zero when untied. */
@@ -86,7 +87,7 @@ void nest_stage_update(const struct nest_cost_table *table, int64_t dense_sync, 
 size_t nest_cost_table_bytes(int layers, int levels);
 
 /* Fills a table for the problem's chain. memory: nest_cost_table_bytes(…) bytes, aligned for any
- * type, owned by the caller, must outlive the table. stages: 1 lets tied weights be shared. */
+ * type, owned by the caller, must outlive the table. */
 void nest_cost_table_fill(const struct nest_problem *problem, const struct nest_strategy *strategy,
                           const struct nest_placement *placement, void *memory,
                           struct nest_cost_table *out);
@@ -98,6 +99,13 @@ void nest_cost_table_init(int layers, int levels, void *memory, struct nest_cost
  * the solver uses the inline parts below. */
 void nest_stage_cost(const struct nest_cost_table *table, const struct nest_stage_query *query,
                      struct nest_stage_cost *out);
+
+/* True where the stage holds the head but not the embedding: it pays for a tied copy, if any. */
+static inline bool nest_stage_has_tied_copy(const struct nest_cost_table *table, int first,
+                                            int last)
+{
+    return first > 0 && last == table->layers - 1;
+}
 
 /* F + B of layers first…last. O(1). */
 static inline nest_ps nest_stage_busy(const struct nest_cost_table *table, int first, int last,

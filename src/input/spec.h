@@ -115,11 +115,13 @@ struct nest_model_spec {
     enum nest_attention attention;
     bool bias;     /* of the linear layers */
     bool qkv_bias; /* of the query, key and value projections alone */
+    bool qk_norm;  /* a norm on every query and key head, with weights of head_dim */
     bool tied;
     bool causal;
     int64_t window;
     int64_t q_lora_rank, kv_lora_rank, qk_nope_dim, qk_rope_dim, v_head_dim; /* MLA */
     int64_t experts, top_k, moe_ffn, shared_experts, dense_layers, moe_every;
+    bool router_bias; /* a bias per routed expert that balances load without a loss */
     double capacity;                                  /* expert capacity factor; 0 = dropless */
     double params_published, params_active_published; /* 0 = not stated */
     int profile_layers; /* measured layers instead of a transformer's shape; 0 = none */

@@ -30,30 +30,37 @@ enum nest_op_kind {
     NEST_OP_LOOKUP       /* embedding rows */
 };
 
-/* How tensor parallelism divides an operator's work and its weights. */
+/* How tensor and expert parallelism divide an operator's work, its weights and what it saves. */
 enum nest_split {
     NEST_SPLIT_NONE,     /* every tp rank does all of it */
-    NEST_SPLIT_SEQUENCE, /* divided by tp only under sequence parallelism (norms, residuals) */
-    NEST_SPLIT_TP_N,     /* column parallel: n / tp */
+    NEST_SPLIT_SEQUENCE, /* rows divided by tp, only under sequence parallelism (norms, residuals)
+                          */
+    NEST_SPLIT_ROWS,     /* rows divided by tp always (router, token permutation) */
+    NEST_SPLIT_TP_N,     /* column parallel: n / tp; kv_n of the columns by min(tp, kv_heads) */
+    NEST_SPLIT_TP_HEADS, /* work by heads / tp; weights replicated */
     NEST_SPLIT_TP_K,     /* row parallel: k / tp */
     NEST_SPLIT_EXPERT_N, /* experts over ep, each column parallel over etp */
-    NEST_SPLIT_EXPERT_K, /* experts over ep, each row parallel over etp */
-    NEST_SPLIT_TP_KV     /* key/value heads: n / min(tp, kv_heads) */
+    NEST_SPLIT_EXPERT_K  /* experts over ep, each row parallel over etp */
 };
 
-/* One operator of a layer, forward. Sizes are per token of the whole (undivided) layer.
+/* One operator of a layer, forward. Sizes are per row of the whole (undivided) layer; a row is a
+ * token, or one of the `rows` copies of a token that the router sends to experts.
  * The backward of a GEMM is two GEMMs of the same FLOP. */
 struct nest_op {
     const char *name;
     enum nest_op_kind kind;
     enum nest_split split;
-    int64_t n, k;        /* GEMM: columns out, columns in; ATTENTION: heads, head width (qk) */
-    int64_t v_dim;       /* ATTENTION: head width of the values */
-    int64_t weights;     /* parameters, undivided, all experts */
-    double traffic;      /* ELEMENTWISE: elements read and written per token, forward */
-    double saved;        /* elements kept per token for the backward pass */
-    double saved_bytes;  /* bytes per such element (2, or 1 for masks) */
-    bool core_attention; /* redone, and its saved elements dropped, by selective recompute */
+    int64_t n, k;       /* GEMM: columns out, columns in; ATTENTION: heads, head width (qk) */
+    int64_t kv_n;       /* GEMM: of n, the key and value columns; never cut below one head */
+    int64_t v_dim;      /* ATTENTION: head width of the values */
+    int64_t context;    /* ATTENTION: keys that one query sees at most (sequence or window) */
+    int64_t rows;       /* rows per token: 1, or top_k for routed experts */
+    int64_t weights;    /* parameters, undivided, all experts; 0 where shared with another layer */
+    double traffic;     /* ELEMENTWISE, LOOKUP: elements read and written per row, forward */
+    double saved;       /* elements kept per row for the backward pass */
+    double saved_bytes; /* bytes per such element (2, or 1 for masks) */
+    bool vocabulary;    /* n counts words: padded to a multiple of tp when priced */
+    bool shared_expert; /* part of the shared expert, under which the all-to-all may hide */
 };
 
 /* A kind of layer. The tensors between layers are [tokens, hidden]. */
@@ -61,11 +68,20 @@ struct nest_layer_kind {
     enum nest_layer_role role;
     const char *name;
     bool moe;
+    bool gated;      /* MLP with a gate: its first GEMM has two columns per feature */
+    int64_t experts; /* routed; 0 for a dense layer */
+    int64_t top_k;
+    int64_t kv_columns; /* key and value elements per token, undivided: what a ring passes on */
+    int64_t kv_heads;   /* the number of heads they are cut into */
+    bool has_shared_expert;
+    bool dropout; /* GPT-style block with dropout masks (1 byte per element) */
     int ops;
     const struct nest_op *op;
-    int64_t dense_params;  /* divided by tp or replicated; see nest_op.split for which */
-    int64_t expert_params; /* all routed experts */
-    int64_t active_params; /* used by one token */
+    int64_t dense_params;   /* divided by tp or replicated; see nest_op.split for which */
+    int64_t expert_params;  /* all routed experts */
+    int64_t active_params;  /* used by one token */
+    double flops_per_token; /* forward model FLOP, attention over the full square */
+    int64_t tied_params;    /* head: weights that it shares with the embedding, unpadded */
     const struct nest_profile_layer *profile; /* NEST_LAYER_PROFILED: measured instead of ops */
 };
 

@@ -1,0 +1,200 @@
+#include "cost/layer.h"
+
+/* Times of one layer's communications at one place, seconds before overlap. */
+struct messages {
+    const struct nest_problem *problem;
+    const struct nest_layer_work *work;
+    const struct nest_strategy *strategy;
+    const struct nest_placement *placement;
+};
+
+static double collective(const struct messages *m, enum nest_collective kind,
+                         const struct nest_comm *comm, double bytes)
+{
+    if (comm->size <= 1 || bytes <= 0.0) {
+        return 0.0;
+    }
+    return nest_to_seconds(nest_collective_time(m->problem->cluster, kind, comm, bytes));
+}
+
+/* exposed = t - knob * min(t, hide) */
+static double exposed(double time, double knob, double hide)
+{
+    return time - knob * (time < hide ? time : hide);
+}
+
+struct direction {
+    double compute, tp, cp, ep, zero;
+};
+
+static double tp_time(const struct messages *m, int gathers, int reduces, bool loss)
+{
+    const struct nest_layer_work *w = m->work;
+    const struct nest_comm *comm = &m->placement->tp;
+    const bool sp = m->strategy->sp;
+    double time = 0.0;
+    if (gathers > 0) {
+        time += gathers * collective(m, NEST_ALL_GATHER, comm, w->tp_bytes);
+    }
+    if (reduces > 0) {
+        time +=
+            reduces * collective(m, sp ? NEST_REDUCE_SCATTER : NEST_ALL_REDUCE, comm, w->tp_bytes);
+    }
+    if (loss) {
+        time += 2.0 * collective(m, NEST_ALL_REDUCE, comm, w->loss_bytes);
+    }
+    return time;
+}
+
+/* Ring attention passes keys and values around the ring while they are used: as much as an
+ * all-gather of them. The first of cp parts needs no transfer to wait for. */
+static double ring_time(const struct messages *m, double tensors, double attention)
+{
+    const double cp = (double)m->strategy->cp;
+    const double time =
+        tensors * collective(m, NEST_ALL_GATHER, &m->placement->cp, m->work->ring_bytes * cp);
+    return exposed(time, m->problem->overlap.cp, attention * (cp - 1.0) / cp);
+}
+
+/* Tokens to their experts and back; inside an expert that is cut, gathered and reduced. */
+static double expert_time(const struct messages *m, double hide)
+{
+    const double bytes = m->work->dispatch_bytes;
+    const double whole = bytes * (double)m->strategy->etp;
+    const double time = 2.0 * collective(m, NEST_ALL_TO_ALL, &m->placement->ep, bytes) +
+                        collective(m, NEST_ALL_GATHER, &m->placement->etp, whole) +
+                        collective(m, NEST_REDUCE_SCATTER, &m->placement->etp, whole);
+    return exposed(time, m->problem->overlap.ep, hide);
+}
+
+static double sharded(const struct messages *m, enum nest_collective kind, double bytes_each)
+{
+    const struct nest_layer_work *w = m->work;
+    return collective(m, kind, &m->placement->shard, bytes_each * (double)w->dense) +
+           collective(m, kind, &m->placement->expert, bytes_each * (double)w->expert);
+}
+
+static void forward(const struct messages *m, struct direction *out)
+{
+    const struct nest_layer_work *w = m->work;
+    const struct nest_overlap_spec *knob = &m->problem->overlap;
+    out->compute = w->fw;
+    out->tp = exposed(tp_time(m, w->gathers_fw + w->moe_gathers, w->reduces_fw, true), knob->tp,
+                      w->gemm_fw);
+    out->cp = ring_time(m, 1.0, w->attention_fw);
+    out->ep = expert_time(m, w->shared_fw);
+}
+
+static void backward(const struct messages *m, struct direction *out)
+{
+    const struct nest_layer_work *w = m->work;
+    const struct nest_overlap_spec *knob = &m->problem->overlap;
+    out->compute = w->bw;
+    out->tp = exposed(tp_time(m, w->gathers_bw + w->moe_gathers, w->reduces_bw, false), knob->tp,
+                      w->gemm_bw);
+    out->cp = ring_time(m, 2.0, w->attention_bw);
+    out->ep = expert_time(m, w->shared_bw);
+}
+
+static void add_zero(const struct messages *m, struct direction *fw, struct direction *bw,
+                     double redone)
+{
+    const struct nest_state_bytes bytes = nest_state_bytes(&m->problem->train);
+    const double knob = m->problem->overlap.zero;
+    double before = 0.0;
+    double after = 0.0;
+    if (m->strategy->zero >= 3) {
+        before = sharded(m, NEST_ALL_GATHER, (double)bytes.gathered);
+        after = before;
+    }
+    if (m->strategy->zero >= 2) {
+        after += sharded(m, NEST_REDUCE_SCATTER, (double)bytes.gradient);
+    }
+    fw->zero = exposed(before, knob, fw->compute);
+    bw->zero = exposed(after, knob, bw->compute + redone);
+}
+
+static int64_t divided(int64_t bytes, int64_t parts)
+{
+    return (bytes + parts - 1) / parts;
+}
+
+static void set_state(const struct nest_problem *problem, const struct nest_layer_work *work,
+                      const struct nest_strategy *s, struct nest_layer_cost *out)
+{
+    const struct nest_state_bytes bytes = nest_state_bytes(&problem->train);
+    const int64_t dense = nest_dense_shard(s);
+    const int64_t expert = nest_expert_shard(s);
+    const int64_t whole = work->dense + work->expert;
+    const int64_t part = divided(work->dense, dense) + divided(work->expert, expert);
+    out->weights = bytes.weight * (s->zero >= 3 ? part : whole);
+    out->gradients = bytes.gradient * (s->zero >= 2 ? part : whole);
+    out->optimizer = bytes.optimizer * (s->zero >= 1 ? part : whole);
+    out->optimized = s->zero >= 1 ? part : whole;
+    out->dense_sync = work->dense;
+    out->expert_sync = work->expert;
+    /* One unit is live unsharded: its gradients, and under ZeRO 3 its weights and the next one's,
+     * which are fetched ahead. */
+    out->gathered = s->zero >= 2 && dense * expert > 1 ? bytes.gradient * whole : 0;
+    out->gathered += s->zero >= 3 && dense * expert > 1 ? 2 * bytes.gathered * whole : 0;
+}
+
+void nest_layer_price(const struct nest_problem *problem, const struct nest_layer_work *work,
+                      const struct nest_strategy *strategy, const struct nest_placement *placement,
+                      enum nest_recompute recompute, struct nest_layer_cost *out)
+{
+    const struct messages m = {problem, work, strategy, placement};
+    struct direction fw = {0};
+    struct direction bw = {0};
+    forward(&m, &fw);
+    backward(&m, &bw);
+    add_zero(&m, &fw, &bw, work->redone[recompute]);
+    if (recompute == NEST_RECOMPUTE_FULL && work->redone[recompute] > 0.0) {
+        bw.tp += fw.tp;
+        bw.cp += fw.cp;
+        bw.ep += fw.ep;
+    } else if (recompute == NEST_RECOMPUTE_SELECTIVE && work->attention_redone) {
+        bw.cp += fw.cp;
+    }
+    *out = (struct nest_layer_cost){0};
+    const nest_ps fw_tp = nest_to_ps(fw.tp);
+    const nest_ps fw_cp = nest_to_ps(fw.cp);
+    const nest_ps fw_ep = nest_to_ps(fw.ep);
+    const nest_ps fw_zero = nest_to_ps(fw.zero);
+    const nest_ps fw_compute = nest_to_ps(fw.compute);
+    out->tp = fw_tp + nest_to_ps(bw.tp);
+    out->cp = fw_cp + nest_to_ps(bw.cp);
+    out->ep = fw_ep + nest_to_ps(bw.ep);
+    out->zero = fw_zero + nest_to_ps(bw.zero);
+    out->compute = fw_compute + nest_to_ps(bw.compute);
+    out->recompute = nest_to_ps(work->redone[recompute]);
+    out->fw = fw_compute + fw_tp + fw_cp + fw_ep + fw_zero;
+    out->bw = out->compute + out->recompute + out->tp + out->cp + out->ep + out->zero - out->fw;
+    out->activations = (int64_t)(work->kept[recompute] + 0.5);
+    out->working = (int64_t)(work->live[recompute] + 0.5);
+    out->logits = (int64_t)(work->logits + 0.5);
+    set_state(problem, work, strategy, out);
+}
+
+void nest_layer_cost(const struct nest_problem *problem, const struct nest_layer_kind *kind,
+                     const struct nest_strategy *strategy, const struct nest_placement *placement,
+                     enum nest_recompute recompute, struct nest_layer_cost *out)
+{
+    struct nest_layer_work work;
+    nest_layer_work(problem, kind, strategy, &work);
+    nest_layer_price(problem, &work, strategy, placement, recompute, out);
+}
+
+int64_t nest_boundary_bytes(const struct nest_problem *problem, const struct nest_layer_kind *kind,
+                            const struct nest_strategy *strategy)
+{
+    const double sequences = (double)strategy->micro_batch / (double)strategy->cp;
+    if (kind->role == NEST_LAYER_PROFILED) {
+        const struct nest_profile_layer *layer = kind->profile;
+        return (int64_t)(layer->entry[0].boundary_bytes * sequences + 0.5);
+    }
+    const struct nest_model_spec *spec = problem->model->spec;
+    const double element = problem->train.precision == NEST_FP32 ? 4.0 : 2.0;
+    const double bytes = element * sequences * (double)spec->seq * (double)spec->hidden;
+    return (int64_t)(bytes / (strategy->sp ? (double)strategy->tp : 1.0) + 0.5);
+}

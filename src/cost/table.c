@@ -1,0 +1,260 @@
+#include "cost/table.h"
+
+#include <string.h>
+
+size_t nest_cost_table_bytes(int layers, int levels)
+{
+    const size_t n = (size_t)layers;
+    return NEST_RECOMPUTES * ((n + 1) * sizeof(struct nest_layer_sum) + 2 * n * sizeof(int64_t)) +
+           n * (size_t)levels * sizeof(nest_ps);
+}
+
+void nest_cost_table_init(int layers, int levels, void *memory, struct nest_cost_table *out)
+{
+    const size_t n = (size_t)layers;
+    memset(memory, 0, nest_cost_table_bytes(layers, levels));
+    *out = (struct nest_cost_table){.layers = layers, .levels = levels};
+    struct nest_layer_sum *sum = memory;
+    for (int r = 0; r < NEST_RECOMPUTES; r++) {
+        out->sum[r] = sum;
+        sum += n + 1;
+    }
+    int64_t *bytes = (int64_t *)sum;
+    for (int r = 0; r < NEST_RECOMPUTES; r++) {
+        out->working[r] = bytes;
+        out->gathered[r] = bytes + n;
+        bytes += 2 * n;
+    }
+    out->transfer = bytes;
+}
+
+static struct nest_layer_sum added(const struct nest_layer_sum *sum,
+                                   const struct nest_layer_cost *cost)
+{
+    return (struct nest_layer_sum){
+        .fw = sum->fw + cost->fw,
+        .bw = sum->bw + cost->bw,
+        .compute = sum->compute + cost->compute,
+        .recompute = sum->recompute + cost->recompute,
+        .tp = sum->tp + cost->tp,
+        .cp = sum->cp + cost->cp,
+        .ep = sum->ep + cost->ep,
+        .zero = sum->zero + cost->zero,
+        .weights = sum->weights + cost->weights,
+        .gradients = sum->gradients + cost->gradients,
+        .optimizer = sum->optimizer + cost->optimizer,
+        .activations = sum->activations + cost->activations,
+        .logits = sum->logits + cost->logits,
+        .dense_sync = sum->dense_sync + cost->dense_sync,
+        .expert_sync = sum->expert_sync + cost->expert_sync,
+        .optimized = sum->optimized + cost->optimized,
+    };
+}
+
+static void fill_run(const struct nest_problem *problem, const struct nest_strategy *strategy,
+                     const struct nest_placement *placement, const struct nest_run *run,
+                     struct nest_cost_table *out)
+{
+    const struct nest_layer_kind *kind = &problem->model->kind[run->kind];
+    struct nest_layer_work work;
+    nest_layer_work(problem, kind, strategy, &work);
+    for (int r = 0; r < NEST_RECOMPUTES; r++) {
+        struct nest_layer_cost cost;
+        nest_layer_price(problem, &work, strategy, placement, (enum nest_recompute)r, &cost);
+        for (int i = run->first; i < run->first + run->count; i++) {
+            out->sum[r][i + 1] = added(&out->sum[r][i], &cost);
+            out->working[r][i] = cost.working;
+            out->gathered[r][i] = cost.gathered;
+        }
+    }
+    const double bytes = (double)nest_boundary_bytes(problem, kind, strategy);
+    const int64_t block = nest_strategy_width(strategy) * strategy->dp_in;
+    for (int level = 0; level < out->levels; level++) {
+        const nest_ps time = nest_transfer_time(problem->cluster, level, block, bytes);
+        for (int i = run->first; i < run->first + run->count; i++) {
+            out->transfer[(size_t)i * (size_t)out->levels + (size_t)level] = time;
+        }
+    }
+}
+
+/* The lines that a concave time of a size is the least of, found as tangents at sizes that span
+ * everything from a norm to a whole model. */
+static void fit_lines(const struct nest_problem *problem, enum nest_collective kind,
+                      const struct nest_comm *comm, double bytes_each, struct nest_lines *out)
+{
+    static const double SIZE[NEST_LINES_MAX] = {1e3, 1e6, 1e8, 1e10};
+    out->count = 0;
+    for (int i = 0; i < NEST_LINES_MAX; i++) {
+        const double at = SIZE[i] * bytes_each;
+        const double low = nest_to_seconds(nest_collective_time(problem->cluster, kind, comm, at));
+        const double high =
+            nest_to_seconds(nest_collective_time(problem->cluster, kind, comm, 1.01 * at));
+        const double slope = (high - low) / (0.01 * SIZE[i]);
+        const double intercept = low - slope * SIZE[i];
+        out->intercept[out->count] = intercept > 0.0 ? intercept : 0.0;
+        out->slope[out->count++] = slope;
+    }
+}
+
+static void add_sync(const struct nest_problem *problem, enum nest_collective kind,
+                     const struct nest_comm *comm, double bytes_each, bool expert,
+                     struct nest_cost_table *out)
+{
+    if (comm->size <= 1) {
+        return;
+    }
+    struct nest_sync_part *part = &out->sync[out->sync_parts++];
+    part->expert = expert;
+    fit_lines(problem, kind, comm, bytes_each, &part->time);
+}
+
+/* Once-per-step traffic by ZeRO stage; the per-microbatch part of stages 2 and 3 is in the layers.
+ */
+static void fill_sync(const struct nest_problem *problem, const struct nest_strategy *s,
+                      const struct nest_placement *at, struct nest_cost_table *out)
+{
+    const struct nest_state_bytes bytes = nest_state_bytes(&problem->train);
+    const double gradient = (double)bytes.gradient;
+    const double weight = (double)bytes.gathered;
+    if (s->zero == 0) {
+        add_sync(problem, NEST_ALL_REDUCE, &at->dense, gradient, false, out);
+        add_sync(problem, NEST_ALL_REDUCE, &at->expert, gradient, true, out);
+        return;
+    }
+    if (s->zero == 1) {
+        add_sync(problem, NEST_REDUCE_SCATTER, &at->shard, gradient, false, out);
+        add_sync(problem, NEST_REDUCE_SCATTER, &at->expert, gradient, true, out);
+    }
+    if (s->zero <= 2) {
+        add_sync(problem, NEST_ALL_GATHER, &at->shard, weight, false, out);
+        add_sync(problem, NEST_ALL_GATHER, &at->expert, weight, true, out);
+    }
+    const double part = gradient / (double)nest_dense_shard(s);
+    add_sync(problem, NEST_ALL_REDUCE, &at->replicate, part, false, out);
+}
+
+/* The head's copy of a tied embedding, for stages that hold the head without the embedding. */
+static void fill_tied(const struct nest_problem *problem, const struct nest_strategy *s,
+                      struct nest_cost_table *out)
+{
+    const struct nest_model *model = problem->model;
+    if (!model->tied) {
+        return;
+    }
+    const struct nest_model_spec *spec = model->spec;
+    const struct nest_state_bytes bytes = nest_state_bytes(&problem->train);
+    const int64_t whole =
+        nest_padded_vocabulary(&problem->train, spec->vocab, s->tp) / s->tp * spec->hidden;
+    const int64_t shard = nest_dense_shard(s);
+    const int64_t part = (whole + shard - 1) / shard;
+    out->tied.weights = bytes.weight * (s->zero >= 3 ? part : whole);
+    out->tied.gradients = bytes.gradient * (s->zero >= 2 ? part : whole);
+    out->tied.optimizer = bytes.optimizer * (s->zero >= 1 ? part : whole);
+    out->tied.dense_sync = whole;
+    out->tied.optimized = s->zero >= 1 ? part : whole;
+    /* Two members, as far apart as the cluster is wide: what an all-reduce of two sends is one
+     * exchange of the gradient. */
+    const int64_t block = nest_strategy_width(s) * s->dp_in;
+    out->tied_time = nest_transfer_time(problem->cluster, problem->cluster->levels - 1, block,
+                                        (double)(bytes.gradient * whole));
+}
+
+static int groups_in_use(const struct nest_strategy *s)
+{
+    const int64_t dense = nest_strategy_dp(s) * s->cp;
+    int groups = 0;
+    groups += s->tp > 1;
+    groups += s->cp > 1;
+    groups += dense > 1;
+    groups += dense > 1 && nest_dense_shard(s) < dense;
+    groups += s->ep > 1;
+    groups += s->etp > 1;
+    groups += s->ep > 1 && nest_expert_copies(s) > 1;
+    return groups;
+}
+
+/* Bytes an update moves per parameter: gradient read, master and moments read and written, weight
+ * written; the norm of the gradient reads it once more. */
+static double update_bytes(const struct nest_train_spec *train)
+{
+    const struct nest_state_bytes bytes = nest_state_bytes(train);
+    return (double)(2 * bytes.gradient + 2 * bytes.optimizer + bytes.weight);
+}
+
+void nest_cost_table_fill(const struct nest_problem *problem, const struct nest_strategy *strategy,
+                          const struct nest_placement *placement, void *memory,
+                          struct nest_cost_table *out)
+{
+    const struct nest_device_spec *device = problem->cluster->device;
+    nest_cost_table_init(problem->model->layers, problem->cluster->levels, memory, out);
+    for (int i = 0; i < problem->model->runs; i++) {
+        fill_run(problem, strategy, placement, &problem->model->run[i], out);
+    }
+    fill_sync(problem, strategy, placement, out);
+    fill_tied(problem, strategy, out);
+    out->optimizer_seconds =
+        update_bytes(&problem->train) / (device->memory_bandwidth * device->memory_efficiency);
+    out->dp_overlap = problem->overlap.dp;
+    out->reserve =
+        (int64_t)(device->reserve_base + groups_in_use(strategy) * device->reserve_per_group);
+    out->reserve_pipeline = (int64_t)device->reserve_per_group;
+}
+
+static void stage_memory(const struct nest_cost_table *table, const struct nest_stage_query *query,
+                         struct nest_memory *out)
+{
+    const struct nest_layer_sum *from = &table->sum[query->recompute][query->first];
+    const struct nest_layer_sum *to = &table->sum[query->recompute][query->last + 1];
+    out->weights = to->weights - from->weights;
+    out->gradients = to->gradients - from->gradients;
+    out->optimizer = to->optimizer - from->optimizer;
+    out->activations = query->in_flight * (to->activations - from->activations);
+    out->logits = to->logits - from->logits;
+    if (nest_stage_has_tied_copy(table, query->first, query->last)) {
+        out->weights += table->tied.weights;
+        out->gradients += table->tied.gradients;
+        out->optimizer += table->tied.optimizer;
+    }
+    for (int i = query->first; i <= query->last; i++) {
+        const int64_t working = table->working[query->recompute][i];
+        const int64_t gathered = table->gathered[query->recompute][i];
+        if (working + gathered > out->working + out->gathered) {
+            out->working = working;
+            out->gathered = gathered;
+        }
+    }
+    out->buffers = table->buffers;
+    out->reserve = table->reserve;
+    if (query->in_level >= 0 || query->out_level >= 0) {
+        out->reserve += table->reserve_pipeline;
+    }
+    out->total = out->weights + out->gradients + out->optimizer + out->activations + out->logits +
+                 out->working + out->gathered + out->buffers + out->reserve;
+}
+
+void nest_stage_cost(const struct nest_cost_table *table, const struct nest_stage_query *query,
+                     struct nest_stage_cost *out)
+{
+    const struct nest_layer_sum *from = &table->sum[query->recompute][query->first];
+    const struct nest_layer_sum *to = &table->sum[query->recompute][query->last + 1];
+    *out = (struct nest_stage_cost){
+        .fw = to->fw - from->fw,
+        .bw = to->bw - from->bw,
+        .in = query->first > 0 ? nest_stage_transfer(table, query->first - 1, query->in_level) : 0,
+        .out = nest_stage_transfer(table, query->last, query->out_level),
+        .compute = to->compute - from->compute,
+        .recompute = to->recompute - from->recompute,
+        .tp = to->tp - from->tp,
+        .cp = to->cp - from->cp,
+        .ep = to->ep - from->ep,
+        .zero = to->zero - from->zero,
+    };
+    out->load = out->fw + out->bw + out->in + out->out;
+    const bool copy = nest_stage_has_tied_copy(table, query->first, query->last);
+    nest_stage_update(table,
+                      to->dense_sync - from->dense_sync + (copy ? table->tied.dense_sync : 0),
+                      to->expert_sync - from->expert_sync,
+                      to->optimized - from->optimized + (copy ? table->tied.optimized : 0), out->bw,
+                      &out->sync, &out->optimizer);
+    stage_memory(table, query, &out->memory);
+}

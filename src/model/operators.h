@@ -1,0 +1,32 @@
+/* Operators of one layer kind, collected before they are stored; private to the model room. */
+#ifndef NEST_MODEL_OPERATORS_H
+#define NEST_MODEL_OPERATORS_H
+
+#include "model/model.h"
+
+enum { NEST_OPS_MAX = 40 };
+
+struct nest_op_list {
+    const struct nest_model_spec *spec;
+    int count;
+    struct nest_op op[NEST_OPS_MAX];
+};
+
+/* Columns of one token's queries, and of its keys and values together. */
+int64_t nest_query_columns(const struct nest_model_spec *spec);
+int64_t nest_kv_columns(const struct nest_model_spec *spec);
+
+bool nest_gated(const struct nest_model_spec *spec);
+
+/* GPT-style blocks (LayerNorm, plain MLP, biases) are trained with dropout, whose masks are kept;
+ * Korthikanti et al. 2022, section 4.1. Later families have none. */
+bool nest_has_dropout(const struct nest_model_spec *spec);
+
+/* Append the operators of a part of the network. */
+void nest_ops_attention(struct nest_op_list *list);
+void nest_ops_mlp(struct nest_op_list *list);
+void nest_ops_experts(struct nest_op_list *list);
+void nest_ops_embedding(struct nest_op_list *list);
+void nest_ops_head(struct nest_op_list *list);
+
+#endif
