@@ -24,7 +24,10 @@ enum nest_unit {
 const char *nest_unit_parse(const char *text, enum nest_unit unit, double *out, const char **hint,
                             char *scratch, size_t size);
 
-/* Prints value with a readable unit, e.g. "50 GB/s", "76.0 GiB", "4:1", "7.70 s", "3.2 ms". Never
+/* What to write for a quantity of this unit: "expected bytes, such as 80GiB or 512MB". */
+const char *nest_unit_expected(enum nest_unit unit);
+
+/* Prints value with a readable unit, e.g. "50 GB/s", "76.0 GiB", "4:1", "7.70 s", "3.20 ms", "1.2 us". Never
  * more than size bytes with the zero. Returns out. */
 char *nest_unit_format(double value, enum nest_unit unit, char *out, size_t size);
 

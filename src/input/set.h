@@ -17,6 +17,14 @@ enum nest_status nest_set(struct nest_scenario_spec *scenario, const char *path,
 enum nest_status nest_pin_set(struct nest_pins_spec *pins, const char *key, const char *value,
                               struct nest_mark mark, struct nest_errors *errors);
 
+/* "tp", "pp" … "recompute"; the key of a word, or -1; "none", "selective", "full". */
+const char *nest_pin_key_word(enum nest_pin_key key);
+int nest_pin_key_find(const char *word);
+const char *nest_recompute_word(enum nest_recompute mode);
+
+/* "tp-cp-dp:4-pp-dp:8" → an order; false leaves out as it was. */
+bool nest_order_parse(const char *text, struct nest_order_pin *out);
+
 /* The value at PATH as text that nest_set would read back, with its unit; NULL if there is none. */
 const char *nest_get(const struct nest_scenario_spec *scenario, const char *path,
                      struct nest_arena *arena);

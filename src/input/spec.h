@@ -72,7 +72,8 @@ struct nest_level_spec {
 };
 
 struct nest_cluster_spec {
-    const char *id; /* file name without extension, or the name for an inline mapping */
+    const char *id;   /* file name without extension, or the name for an inline mapping */
+    const char *path; /* the file it came from; NULL for an inline mapping */
     const char *name;
     const char *source;
     const struct nest_device_spec *device;
@@ -105,7 +106,8 @@ struct nest_profile_layer {
 };
 
 struct nest_model_spec {
-    const char *id;
+    const char *id;   /* file name without .yaml, or the name of an inline mapping */
+    const char *path; /* the file it came from; NULL for an inline mapping */
     const char *name;
     const char *source;
     int64_t layers, hidden, ffn, heads, kv_heads, head_dim, vocab, seq;
@@ -113,6 +115,9 @@ struct nest_model_spec {
     enum nest_norm norm;
     enum nest_position position;
     enum nest_attention attention;
+    /* Whether the file says so; else kv_heads = heads, head_dim = hidden / heads, moe_ffn = ffn
+     * follow whatever is edited. */
+    bool kv_heads_given, head_dim_given, moe_ffn_given;
     bool bias;     /* of the linear layers */
     bool qkv_bias; /* of the query, key and value projections alone */
     bool qk_norm;  /* a norm on every query and key head, with weights of head_dim */
@@ -220,8 +225,10 @@ struct nest_scenario_spec {
     struct nest_device_spec
         device; /* a copy, so that edits touch no shipped record; cluster.device points here */
     struct nest_train_spec train;
+    bool precision_given; /* else fp16 on a device without bf16 */
     struct nest_limits_spec limits;
     struct nest_overlap_spec overlap;
+    bool overlap_given[6]; /* dp, zero, tp, cp, ep, pp: set by hand, else the framework's default */
     struct nest_pins_spec pins;
     bool allow_stage_zero, allow_stage_tp;
     int edits;

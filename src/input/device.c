@@ -1,0 +1,182 @@
+#include <math.h>
+#include <string.h>
+
+#include "input/records.h"
+
+#define AT(member) .offset = offsetof(struct nest_device_spec, member)
+#define PEAK(word, mode)                                                                           \
+    {                                                                                              \
+        .key = word, .type = NEST_FIELD_NUMBER, .unit = NEST_UNIT_FLOPS, AT(peak[mode]),           \
+        .low = 1e9, .high = 1e18                                                                   \
+    }
+#define FRACTION(word, member)                                                                     \
+    {                                                                                              \
+        .key = word, .type = NEST_FIELD_NUMBER, AT(member), .low = 0.001, .high = 1                \
+    }
+
+static bool read_point(struct nest_field_reader *reader, const struct nest_node *point, double *x,
+                       double *y)
+{
+    if (point->kind != NEST_NODE_SEQUENCE || point->count != 2) {
+        nest_node_fault(reader, point, "expected [FLOP, fraction of peak]",
+                        "%s is not a point of a curve", nest_node_describe(point, reader->arena));
+        return false;
+    }
+    const struct nest_node *second = point->first->next;
+    if (!nest_node_number(reader, point->first, NEST_UNIT_FLOPS, x) ||
+        !nest_node_number(reader, second, NEST_UNIT_NONE, y)) {
+        return false;
+    }
+    if (*x <= 0) {
+        nest_node_fault(reader, point->first, "expected a number above 0", "%s FLOP is impossible",
+                        point->first->text);
+        return false;
+    }
+    if (*y <= 0 || *y > 1) {
+        nest_node_fault(reader, second, "expected a fraction above 0 and at most 1",
+                        "efficiency %s is impossible", second->text);
+        return false;
+    }
+    return true;
+}
+
+static void read_curve(struct nest_field_reader *reader, const struct nest_node *node, void *record)
+{
+    struct nest_curve *curve = &((struct nest_device_spec *)record)->gemm;
+    struct nest_curve read = {0};
+    if (node->kind != NEST_NODE_SEQUENCE || node->count == 0) {
+        nest_node_fault(reader, node,
+                        "expected a list of points, such as [[1e9, 0.35], [1e11, 0.75]]",
+                        "%s is not a curve", nest_node_describe(node, reader->arena));
+        return;
+    }
+    if (node->count > NEST_CURVE_MAX) {
+        nest_node_fault(reader, node, "expected at most 24 points", "the curve has %d points",
+                        node->count);
+        return;
+    }
+    for (const struct nest_node *point = node->first; point; point = point->next) {
+        double x = 0;
+        double y = 0;
+        if (!read_point(reader, point, &x, &y)) {
+            return;
+        }
+        if (read.count > 0 && x <= read.x[read.count - 1]) {
+            nest_node_fault(reader, point, "points must ascend in FLOP",
+                            "this point does not lie behind the one before it");
+            return;
+        }
+        read.x[read.count] = x;
+        read.y[read.count++] = y;
+    }
+    *curve = read;
+}
+
+static const struct nest_field peak_fields[] = {
+    PEAK("bf16", NEST_BF16), PEAK("fp16", NEST_FP16), PEAK("fp8", NEST_FP8),
+    PEAK("fp32", NEST_FP32), NEST_FIELD_END,
+};
+
+static const struct nest_field efficiency_fields[] = {
+    {.key = "gemm", .type = NEST_FIELD_CUSTOM, .read = read_curve},
+    FRACTION("attention", attention),
+    FRACTION("memory", memory_efficiency),
+    FRACTION("network", network_efficiency),
+    NEST_FIELD_END,
+};
+
+static const struct nest_field reserve_fields[] = {
+    {.key = "base",
+     .type = NEST_FIELD_NUMBER,
+     .unit = NEST_UNIT_BYTES,
+     AT(reserve_base),
+     .low = 0,
+     .high = 1e12},
+    {.key = "per_group",
+     .type = NEST_FIELD_NUMBER,
+     .unit = NEST_UNIT_BYTES,
+     AT(reserve_per_group),
+     .low = 0,
+     .high = 1e12},
+    NEST_FIELD_END,
+};
+
+const struct nest_field nest_device_fields[] = {
+    {.key = "name", .type = NEST_FIELD_TEXT, AT(name)},
+    {.key = "aliases", .type = NEST_FIELD_IGNORED},
+    {.key = "memory",
+     .type = NEST_FIELD_NUMBER,
+     .unit = NEST_UNIT_BYTES,
+     AT(memory),
+     .low = 1048576,
+     .high = 1e15,
+     .required = true},
+    {.key = "memory_bandwidth",
+     .type = NEST_FIELD_NUMBER,
+     .unit = NEST_UNIT_BANDWIDTH,
+     AT(memory_bandwidth),
+     .low = 1e6,
+     .high = 1e15,
+     .required = true},
+    {.key = "peak", .type = NEST_FIELD_TABLE, .table = peak_fields, .required = true},
+    {.key = "efficiency", .type = NEST_FIELD_TABLE, .table = efficiency_fields},
+    {.key = "launch",
+     .type = NEST_FIELD_NUMBER,
+     .unit = NEST_UNIT_SECONDS,
+     AT(launch),
+     .low = 0,
+     .high = 1},
+    {.key = "reserve", .type = NEST_FIELD_TABLE, .table = reserve_fields},
+    {.key = "source", .type = NEST_FIELD_TEXT, AT(source)},
+    NEST_FIELD_END,
+};
+
+/* The example curve of the design; a device file states its own. */
+static void set_defaults(struct nest_device_spec *device, const char *id)
+{
+    *device = (struct nest_device_spec){
+        .id = id,
+        .name = id,
+        .source = "",
+        .gemm = {.count = 2, .x = {1e9, 1e11}, .y = {0.35, 0.75}},
+        .attention = 0.5,
+        .memory_efficiency = 0.85,
+        .network_efficiency = 0.9,
+        .launch = 4e-6,
+        .reserve_base = 1073741824.0,
+        .reserve_per_group = 600.0 * 1048576.0,
+    };
+}
+
+void nest_device_check(const struct nest_device_spec *device, const struct nest_origin *origin,
+                       struct nest_errors *errors)
+{
+    double most = 0;
+    for (int i = 0; i < NEST_PRECISIONS; i++) {
+        most = fmax(most, device->peak[i]);
+    }
+    if (most == 0) {
+        nest_errors_add(errors, nest_origin_mark(origin, "peak"), "peak",
+                        "expected at least one of bf16, fp16, fp8, fp32",
+                        "the device states no peak rate");
+    }
+    if (device->reserve_base >= device->memory) {
+        char memory[64];
+        nest_errors_add(errors, nest_origin_mark(origin, "reserve"), "reserve.base",
+                        "expected less than the device's memory",
+                        "the reserve takes all of the memory, %s",
+                        nest_unit_format(device->memory, NEST_UNIT_BYTES, memory, sizeof memory));
+    }
+}
+
+void nest_device_read(struct nest_field_reader *reader, const struct nest_node *root,
+                      const char *id, struct nest_device_spec *out)
+{
+    const size_t faults = reader->errors->count;
+    set_defaults(out, id);
+    nest_fields_read(reader, root, nest_device_fields, "a device", out);
+    if (reader->errors->count == faults) {
+        const struct nest_origin origin = {root, root->mark};
+        nest_device_check(out, &origin, reader->errors);
+    }
+}

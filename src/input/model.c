@@ -1,0 +1,211 @@
+#include <inttypes.h>
+#include <string.h>
+
+#include "input/records.h"
+
+#define AT(member) .offset = offsetof(struct nest_model_spec, member)
+#define SIZE(word, member, least, most)                                                            \
+    {                                                                                              \
+        .key = word, .type = NEST_FIELD_COUNT, AT(member), .low = least, .high = most              \
+    }
+#define FLAG(word, member)                                                                         \
+    {                                                                                              \
+        .key = word, .type = NEST_FIELD_FLAG, AT(member)                                           \
+    }
+#define CHOICE(word, member, words)                                                                \
+    {                                                                                              \
+        .key = word, .type = NEST_FIELD_CHOICE, AT(member), .choice = words                        \
+    }
+
+static const struct nest_choice mlp_words[] = {
+    {"swiglu", NEST_MLP_SWIGLU},
+    {"geglu", NEST_MLP_GEGLU},
+    {"gelu", NEST_MLP_GELU},
+    {"relu", NEST_MLP_RELU},
+    {NULL, 0},
+};
+static const struct nest_choice norm_words[] = {
+    {"rms", NEST_NORM_RMS}, {"layer", NEST_NORM_LAYER}, {NULL, 0}};
+static const struct nest_choice position_words[] = {
+    {"rope", NEST_POSITION_ROPE},
+    {"learned", NEST_POSITION_LEARNED},
+    {"alibi", NEST_POSITION_ALIBI},
+    {NULL, 0},
+};
+static const struct nest_choice attention_words[] = {
+    {"full", NEST_ATTENTION_FULL},
+    {"mla", NEST_ATTENTION_MLA},
+    {"window", NEST_ATTENTION_WINDOW},
+    {NULL, 0},
+};
+
+const struct nest_field nest_model_fields[] = {
+    {.key = "name", .type = NEST_FIELD_TEXT, AT(name)},
+    {.key = "aliases", .type = NEST_FIELD_IGNORED},
+    {.key = "source", .type = NEST_FIELD_TEXT, AT(source)},
+    SIZE("layers", layers, 1, 100000),
+    SIZE("hidden", hidden, 1, 1 << 20),
+    SIZE("ffn", ffn, 1, 1 << 24),
+    SIZE("heads", heads, 1, 1 << 16),
+    SIZE("kv_heads", kv_heads, 1, 1 << 16),
+    SIZE("head_dim", head_dim, 1, 1 << 16),
+    SIZE("vocab", vocab, 1, 1 << 28),
+    SIZE("seq", seq, 1, 1 << 28),
+    CHOICE("mlp", mlp, mlp_words),
+    CHOICE("norm", norm, norm_words),
+    FLAG("bias", bias),
+    FLAG("qkv_bias", qkv_bias),
+    FLAG("tied", tied),
+    CHOICE("position", position, position_words),
+    CHOICE("attention", attention, attention_words),
+    SIZE("window", window, 1, 1 << 28),
+    SIZE("q_lora_rank", q_lora_rank, 1, 1 << 20),
+    SIZE("kv_lora_rank", kv_lora_rank, 1, 1 << 20),
+    SIZE("qk_nope_dim", qk_nope_dim, 1, 1 << 16),
+    SIZE("qk_rope_dim", qk_rope_dim, 1, 1 << 16),
+    SIZE("v_head_dim", v_head_dim, 1, 1 << 16),
+    SIZE("experts", experts, 1, 1 << 16),
+    SIZE("top_k", top_k, 1, 1 << 16),
+    SIZE("moe_ffn", moe_ffn, 1, 1 << 24),
+    {.key = "shared_experts", .type = NEST_FIELD_COUNT, AT(shared_experts), .high = 1 << 10},
+    {.key = "dense_layers", .type = NEST_FIELD_COUNT, AT(dense_layers), .high = 100000},
+    SIZE("moe_every", moe_every, 1, 1000),
+    {.key = "capacity", .type = NEST_FIELD_NUMBER, AT(capacity), .high = 1000},
+    FLAG("causal", causal),
+    {.key = "params", .type = NEST_FIELD_NUMBER, AT(params_published), .low = 1, .high = 1e16},
+    {.key = "active_params",
+     .type = NEST_FIELD_NUMBER,
+     AT(params_active_published),
+     .low = 1,
+     .high = 1e16},
+    NEST_FIELD_END,
+};
+
+struct nest_mark nest_origin_mark(const struct nest_origin *origin, const char *key)
+{
+    const struct nest_node *node = nest_node_get(origin->root, key);
+    return node ? node->mark : origin->root ? origin->root->mark : origin->fallback;
+}
+
+void nest_model_derive(struct nest_model_spec *model)
+{
+    if (!model->kv_heads_given) {
+        model->kv_heads = model->heads;
+    }
+    if (!model->head_dim_given && model->heads > 0) {
+        model->head_dim = model->hidden / model->heads;
+    }
+    if (!model->moe_ffn_given) {
+        model->moe_ffn = model->experts > 0 ? model->ffn : 0;
+    }
+}
+
+static void check_attention(const struct nest_model_spec *model, const struct nest_origin *origin,
+                            struct nest_errors *errors)
+{
+    if (!model->head_dim_given && model->hidden % model->heads != 0) {
+        nest_errors_add(errors, nest_origin_mark(origin, "heads"), "heads",
+                        "expected a divisor of hidden, or give head_dim",
+                        "hidden %" PRId64 " does not divide into %" PRId64 " heads", model->hidden,
+                        model->heads);
+    }
+    if (model->kv_heads_given && model->heads % model->kv_heads != 0) {
+        nest_errors_add(errors, nest_origin_mark(origin, "kv_heads"), "kv_heads",
+                        "expected a divisor of heads",
+                        "%" PRId64 " heads do not share %" PRId64 " key/value heads evenly",
+                        model->heads, model->kv_heads);
+    }
+    if (model->attention == NEST_ATTENTION_WINDOW && model->window == 0) {
+        nest_errors_add(errors, nest_origin_mark(origin, "attention"), "attention",
+                        "add window: TOKENS", "window attention has no 'window'");
+    }
+    if (model->attention != NEST_ATTENTION_MLA) {
+        return;
+    }
+    const struct {
+        const char *key;
+        int64_t value;
+    } needed[] = {{"kv_lora_rank", model->kv_lora_rank},
+                  {"qk_nope_dim", model->qk_nope_dim},
+                  {"qk_rope_dim", model->qk_rope_dim},
+                  {"v_head_dim", model->v_head_dim}};
+    for (size_t i = 0; i < sizeof needed / sizeof needed[0]; i++) {
+        if (needed[i].value == 0) {
+            nest_errors_add(errors, nest_origin_mark(origin, "attention"), "attention",
+                            "MLA needs kv_lora_rank, qk_nope_dim, qk_rope_dim and v_head_dim",
+                            "mla attention has no '%s'", needed[i].key);
+        }
+    }
+}
+
+static void check_experts(const struct nest_model_spec *model, const struct nest_origin *origin,
+                          struct nest_errors *errors)
+{
+    if (model->experts > 0 && model->top_k == 0) {
+        nest_errors_add(errors, nest_origin_mark(origin, "experts"), "experts",
+                        "add top_k: experts that one token uses",
+                        "a model of experts has no 'top_k'");
+    }
+    if (model->top_k > model->experts) {
+        nest_errors_add(errors, nest_origin_mark(origin, "top_k"), "top_k",
+                        "expected at most the number of experts",
+                        "top_k %" PRId64 " exceeds %" PRId64 " experts", model->top_k,
+                        model->experts);
+    }
+    if (model->dense_layers > model->layers) {
+        nest_errors_add(errors, nest_origin_mark(origin, "dense_layers"), "dense_layers",
+                        "expected at most the number of layers",
+                        "dense_layers %" PRId64 " exceeds %" PRId64 " layers", model->dense_layers,
+                        model->layers);
+    }
+}
+
+void nest_model_check(const struct nest_model_spec *model, const struct nest_origin *origin,
+                      struct nest_errors *errors)
+{
+    if (model->profile_layers > 0) {
+        return;
+    }
+    check_attention(model, origin, errors);
+    check_experts(model, origin, errors);
+}
+
+static void require_shape(struct nest_field_reader *reader, const struct nest_node *root)
+{
+    static const char *const needed[] = {"layers", "hidden", "ffn", "heads", "vocab", "seq"};
+    for (size_t i = 0; i < sizeof needed / sizeof needed[0]; i++) {
+        if (!nest_node_get(root, needed[i])) {
+            nest_errors_add(reader->errors, root->mark, nest_node_path(root, reader->arena), NULL,
+                            "a model has no '%s'", needed[i]);
+        }
+    }
+}
+
+void nest_model_read(struct nest_field_reader *reader, const struct nest_node *root, const char *id,
+                     struct nest_model_spec *out)
+{
+    const size_t faults = reader->errors->count;
+    *out = (struct nest_model_spec){
+        .id = id,
+        .name = id,
+        .source = "",
+        .mlp = NEST_MLP_SWIGLU,
+        .norm = NEST_NORM_RMS,
+        .position = NEST_POSITION_ROPE,
+        .attention = NEST_ATTENTION_FULL,
+        .causal = true,
+        .moe_every = 1,
+        .kv_heads_given = nest_node_get(root, "kv_heads") != NULL,
+        .head_dim_given = nest_node_get(root, "head_dim") != NULL,
+        .moe_ffn_given = nest_node_get(root, "moe_ffn") != NULL,
+    };
+    nest_fields_read(reader, root, nest_model_fields, "a model", out);
+    if (root->kind == NEST_NODE_MAPPING && !nest_node_get(root, "profile")) {
+        require_shape(reader, root);
+    }
+    if (reader->errors->count == faults) {
+        const struct nest_origin origin = {root, root->mark};
+        nest_model_derive(out);
+        nest_model_check(out, &origin, reader->errors);
+    }
+}

@@ -1,0 +1,88 @@
+/* The key tables of our files and what is checked across keys. Private to the input room. */
+#ifndef NEST_INPUT_RECORDS_H
+#define NEST_INPUT_RECORDS_H
+
+#include "input/field.h"
+#include "input/load.h"
+
+extern const struct nest_field nest_device_fields[];
+extern const struct nest_field nest_cluster_fields[];
+extern const struct nest_field nest_level_fields[];
+extern const struct nest_field nest_model_fields[];
+extern const struct nest_field nest_scenario_fields[];
+extern const struct nest_field nest_train_fields[];
+extern const struct nest_field nest_limits_fields[];
+extern const struct nest_field nest_overlap_fields[];
+extern const struct nest_field nest_plan_fields[];
+
+/* What the readers of nested files need beside the node. */
+struct nest_input {
+    const struct nest_library *library;
+    const char *folder; /* where relative paths of a file begin, or NULL */
+};
+
+/* Reads one document into a record: defaults first, then the keys, then the checks across keys.
+ * Faults go to the reader's list; the reader's context is a struct nest_input. */
+void nest_device_read(struct nest_field_reader *reader, const struct nest_node *root,
+                      const char *id, struct nest_device_spec *out);
+void nest_model_read(struct nest_field_reader *reader, const struct nest_node *root, const char *id,
+                     struct nest_model_spec *out);
+void nest_cluster_read(struct nest_field_reader *reader, const struct nest_node *root,
+                       const char *id, struct nest_cluster_spec *out);
+
+/* Where a fault across keys is shown: the node of the key if the record was read from one, else
+ * the fallback. */
+struct nest_origin {
+    const struct nest_node *root; /* or NULL */
+    struct nest_mark fallback;
+};
+struct nest_mark nest_origin_mark(const struct nest_origin *origin, const char *key);
+
+void nest_model_check(const struct nest_model_spec *model, const struct nest_origin *origin,
+                      struct nest_errors *errors);
+void nest_device_check(const struct nest_device_spec *device, const struct nest_origin *origin,
+                       struct nest_errors *errors);
+void nest_cluster_check(const struct nest_cluster_spec *cluster, const struct nest_origin *origin,
+                        struct nest_errors *errors);
+
+/* Values that follow from others where the file is silent (kv_heads = heads …). */
+void nest_model_derive(struct nest_model_spec *model);
+
+/* Finds and reads a device by shipped name, alias or path; paths are tried beside folder first. */
+void nest_device_load(struct nest_field_reader *reader, const char *name, struct nest_mark mark,
+                      const char *folder, struct nest_device_spec *out);
+void nest_model_load(struct nest_field_reader *reader, const char *name, struct nest_mark mark,
+                     const char *folder, struct nest_model_spec *out);
+void nest_cluster_load(struct nest_field_reader *reader, const char *name, struct nest_mark mark,
+                       const char *folder, struct nest_cluster_spec *out);
+
+/* A file as a tree, NULL after adding a fault; the folder that holds it, NULL for the working one.
+ */
+const struct nest_node *nest_document_load(struct nest_field_reader *reader, const char *path);
+const char *nest_folder_of(struct nest_arena *arena, const char *path);
+
+/* "switch", "ring" … */
+const char *nest_level_kind_word(enum nest_level_kind kind);
+
+/* Fills the overlap knobs that were not given from the framework's defaults (DESIGN 3.5). */
+void nest_overlap_defaults(struct nest_scenario_spec *scenario);
+
+/* Points the cluster at the scenario's own device and renews every derived value. */
+void nest_scenario_settle(struct nest_scenario_spec *scenario);
+
+/* The checks across keys, after edits; faults are located at mark. */
+void nest_scenario_check(const struct nest_scenario_spec *scenario, struct nest_mark mark,
+                         struct nest_errors *errors);
+
+/* nest_set without the checks across keys. */
+bool nest_set_deferred(struct nest_scenario_spec *scenario, const char *path, const char *value,
+                       struct nest_mark mark, struct nest_mark value_mark, struct nest_arena *arena,
+                       struct nest_errors *errors);
+
+/* A whole scenario: the file (or NULL for the defaults), then the request's model, cluster, sets
+ * and pins. */
+void nest_scenario_read(struct nest_field_reader *reader, const struct nest_node *root,
+                        const struct nest_scenario_request *request,
+                        struct nest_scenario_spec *out);
+
+#endif

@@ -1,0 +1,357 @@
+#include "input/set.h"
+
+#include <string.h>
+
+#include "base/suggest.h"
+#include "input/records.h"
+
+/* What a PATH points at. */
+struct target {
+    const struct nest_field *field;
+    void *record;
+    const char *full; /* in the arena */
+};
+
+/* A section of the scenario that PATHs may begin with. */
+struct section {
+    const char *name;
+    const struct nest_field *table;
+    size_t offset; /* of its record in the scenario */
+};
+
+static const struct section sections[] = {
+    {"train", nest_train_fields, offsetof(struct nest_scenario_spec, train)},
+    {"limits", nest_limits_fields, offsetof(struct nest_scenario_spec, limits)},
+    {"overlap", nest_overlap_fields, offsetof(struct nest_scenario_spec, overlap)},
+    {"model", nest_model_fields, offsetof(struct nest_scenario_spec, model)},
+    {"device", nest_device_fields, offsetof(struct nest_scenario_spec, device)},
+};
+enum { SECTIONS = sizeof sections / sizeof sections[0] };
+
+static const char *const level_keys[] = {"bandwidth", "latency", "oversubscription", "fanout"};
+enum { LEVEL_KEYS = sizeof level_keys / sizeof level_keys[0] };
+
+/* Names, sources and what a file alone can say cannot be edited. */
+static bool is_settable(const struct nest_field *field)
+{
+    return field->type == NEST_FIELD_COUNT || field->type == NEST_FIELD_NUMBER ||
+           field->type == NEST_FIELD_FLAG || field->type == NEST_FIELD_CHOICE;
+}
+
+/* ---- Walking every settable path ---- */
+
+typedef void visit_fn(void *context, const char *full, const struct nest_field *field,
+                      void *record);
+
+static void visit_table(struct nest_arena *arena, const char *prefix,
+                        const struct nest_field *table, void *record, visit_fn *visit,
+                        void *context)
+{
+    for (const struct nest_field *field = table; field->key; field++) {
+        const char *full = nest_arena_printf(arena, "%s.%s", prefix, field->key);
+        if (!full) {
+            return;
+        }
+        if (is_settable(field)) {
+            visit(context, full, field, record);
+        }
+        for (const struct nest_field *inner = field->type == NEST_FIELD_TABLE ? field->table : NULL;
+             inner && inner->key; inner++) {
+            const char *deep = nest_arena_printf(arena, "%s.%s", full, inner->key);
+            if (deep && is_settable(inner)) {
+                visit(context, deep, inner, record);
+            }
+        }
+    }
+}
+
+static void visit_all(struct nest_scenario_spec *scenario, struct nest_arena *arena,
+                      visit_fn *visit, void *context)
+{
+    for (int i = 0; i < scenario->cluster.levels; i++) {
+        struct nest_level_spec *level = &scenario->cluster.level[i];
+        for (int k = 0; k < LEVEL_KEYS; k++) {
+            const char *full =
+                nest_arena_printf(arena, "cluster.%s.%s", level->name, level_keys[k]);
+            if (full) {
+                visit(context, full, nest_field_find(nest_level_fields, level_keys[k]), level);
+            }
+        }
+    }
+    for (int i = 0; i < SECTIONS; i++) {
+        visit_table(arena, sections[i].name, sections[i].table,
+                    (char *)scenario + sections[i].offset, visit, context);
+    }
+}
+
+/* ---- Finding a path ---- */
+
+enum { CANDIDATES = 16 };
+
+struct search {
+    const char *typed;
+    struct nest_suggest suggest;
+    struct target found[CANDIDATES];
+    int count;
+    bool exact;
+};
+
+/* Whether full ends in ".typed", and typed is a bare KEY of a section or LEVEL.FIELD. */
+static bool is_short_for(const char *typed, const char *full)
+{
+    const char *rest = strchr(full, '.');
+    return rest && strcmp(rest + 1, typed) == 0;
+}
+
+static bool is_level_key_for(const char *typed, const char *full)
+{
+    const char *last = strrchr(full, '.');
+    return strncmp(full, "cluster.", 8) == 0 && last && strcmp(last + 1, typed) == 0;
+}
+
+static void visit_search(void *context, const char *full, const struct nest_field *field,
+                         void *record)
+{
+    struct search *search = context;
+    nest_suggest_offer(&search->suggest, full);
+    const char *rest = strchr(full, '.');
+    if (rest) {
+        nest_suggest_offer(&search->suggest, rest + 1);
+    }
+    const bool exact = strcmp(full, search->typed) == 0;
+    if (exact && !search->exact) {
+        search->exact = true;
+        search->count = 0;
+    }
+    if (exact || (!search->exact &&
+                  (is_short_for(search->typed, full) || is_level_key_for(search->typed, full)))) {
+        if (search->count < CANDIDATES) {
+            search->found[search->count] = (struct target){field, record, full};
+        }
+        search->count++;
+    }
+}
+
+/* `memory` alone is the planning limit: lowering either has the same effect, and raising the limit
+ * is what "what if it had 141 GB" asks. */
+static void prefer_limits(struct search *search)
+{
+    for (int i = 0; i < search->count && i < CANDIDATES && strcmp(search->typed, "memory") == 0;
+         i++) {
+        if (strcmp(search->found[i].full, "limits.memory") == 0) {
+            search->found[0] = search->found[i];
+            search->count = 1;
+        }
+    }
+}
+
+static void report_unfound(const struct search *search, const struct nest_scenario_spec *scenario,
+                           struct nest_mark mark, struct nest_arena *arena,
+                           struct nest_errors *errors)
+{
+    struct nest_strbuf hint = NEST_STRBUF_INIT(4096);
+    if (search->count > 1) {
+        for (int i = 0; i < search->count && i < CANDIDATES; i++) {
+            nest_strbuf_printf(&hint, "%s%s", i ? ", " : "it may be ", search->found[i].full);
+        }
+        nest_errors_add(errors, mark, NULL, nest_strbuf_text(&hint), "'%.80s' is ambiguous",
+                        search->typed);
+    } else {
+        if (search->suggest.best) {
+            nest_strbuf_printf(&hint, "did you mean '%s'?", search->suggest.best);
+        } else {
+            nest_strbuf_add(&hint, "expected model.KEY, train.KEY, limits.KEY, overlap.KEY, "
+                                   "device.KEY or cluster.LEVEL.FIELD; levels are ");
+            for (int i = 0; i < scenario->cluster.levels; i++) {
+                nest_strbuf_printf(&hint, "%s%s", i ? ", " : "", scenario->cluster.level[i].name);
+            }
+        }
+        nest_errors_add(errors, mark, NULL, nest_strbuf_text(&hint), "there is no '%.80s' to set",
+                        search->typed);
+    }
+    (void)arena;
+    nest_strbuf_free(&hint);
+}
+
+static bool find_target(struct nest_scenario_spec *scenario, const char *path,
+                        struct nest_arena *arena, struct search *search)
+{
+    *search = (struct search){.typed = path};
+    nest_suggest_start(&search->suggest, path);
+    visit_all(scenario, arena, visit_search, search);
+    prefer_limits(search);
+    return search->count == 1;
+}
+
+/* ---- Setting ---- */
+
+static void note_given(struct nest_scenario_spec *scenario, const char *full)
+{
+    static const char *const knobs[] = {"dp", "zero", "tp", "cp", "ep", "pp"};
+    for (int i = 0; i < 6; i++) {
+        if (strncmp(full, "overlap.", 8) == 0 && strcmp(full + 8, knobs[i]) == 0) {
+            scenario->overlap_given[i] = true;
+        }
+    }
+    scenario->precision_given |= strcmp(full, "train.precision") == 0;
+    scenario->model.kv_heads_given |= strcmp(full, "model.kv_heads") == 0;
+    scenario->model.head_dim_given |= strcmp(full, "model.head_dim") == 0;
+    scenario->model.moe_ffn_given |= strcmp(full, "model.moe_ffn") == 0;
+}
+
+void nest_scenario_settle(struct nest_scenario_spec *scenario)
+{
+    scenario->cluster.device = &scenario->device;
+    nest_model_derive(&scenario->model);
+    if (!scenario->precision_given) {
+        scenario->train.precision = scenario->device.peak[NEST_BF16] > 0 ? NEST_BF16 : NEST_FP16;
+    }
+    nest_overlap_defaults(scenario);
+}
+
+void nest_scenario_check(const struct nest_scenario_spec *scenario, struct nest_mark mark,
+                         struct nest_errors *errors)
+{
+    const struct nest_origin origin = {NULL, mark};
+    nest_model_check(&scenario->model, &origin, errors);
+    nest_device_check(&scenario->device, &origin, errors);
+    nest_cluster_check(&scenario->cluster, &origin, errors);
+}
+
+static const char *set_value(struct nest_scenario_spec *scenario, const char *path,
+                             const char *value, struct nest_mark mark, struct nest_mark value_mark,
+                             struct nest_arena *arena, struct nest_errors *errors)
+{
+    struct search search;
+    if (!find_target(scenario, path, arena, &search)) {
+        report_unfound(&search, scenario, mark, arena, errors);
+        return NULL;
+    }
+    const struct nest_node node = {
+        .kind = NEST_NODE_SCALAR, .mark = value_mark, .key_mark = mark, .text = value};
+    struct nest_field_reader reader = {arena, errors, NULL};
+    const struct target *target = &search.found[0];
+    if (!nest_field_read(&reader, &node, target->field, target->record)) {
+        return NULL;
+    }
+    note_given(scenario, target->full);
+    return target->full;
+}
+
+/* Model, cluster and device edits are remembered, the newest of a path alone; the scenario's own
+ * sections simply hold their value. */
+static enum nest_status remember(struct nest_scenario_spec *scenario, const char *full,
+                                 const char *value, struct nest_mark mark, struct nest_arena *arena)
+{
+    if (strncmp(full, "model.", 6) != 0 && strncmp(full, "cluster.", 8) != 0 &&
+        strncmp(full, "device.", 7) != 0) {
+        return NEST_OK;
+    }
+    struct nest_edit_spec *edits = NEST_NEW(arena, struct nest_edit_spec, scenario->edits + 1);
+    const char *kept = nest_arena_strdup(arena, value);
+    if (!edits || !kept) {
+        return NEST_NO_MEMORY;
+    }
+    int count = 0;
+    for (int i = 0; i < scenario->edits; i++) {
+        if (strcmp(scenario->edit[i].path, full) != 0) {
+            edits[count++] = scenario->edit[i];
+        }
+    }
+    edits[count++] = (struct nest_edit_spec){full, kept, mark};
+    scenario->edit = edits;
+    scenario->edits = count;
+    return NEST_OK;
+}
+
+bool nest_set_deferred(struct nest_scenario_spec *scenario, const char *path, const char *value,
+                       struct nest_mark mark, struct nest_mark value_mark, struct nest_arena *arena,
+                       struct nest_errors *errors)
+{
+    const char *full = set_value(scenario, path, value, mark, value_mark, arena, errors);
+    if (!full) {
+        return false;
+    }
+    nest_scenario_settle(scenario);
+    return remember(scenario, full, value, mark, arena) == NEST_OK;
+}
+
+enum nest_status nest_set(struct nest_scenario_spec *scenario, const char *path, const char *value,
+                          struct nest_mark mark, struct nest_arena *arena,
+                          struct nest_errors *errors)
+{
+    struct nest_scenario_spec changed = *scenario;
+    const size_t before = errors->count + errors->dropped;
+    if (!nest_set_deferred(&changed, path, value, mark, mark, arena, errors)) {
+        return errors->count + errors->dropped > before ? NEST_BAD_INPUT : NEST_NO_MEMORY;
+    }
+    nest_scenario_check(&changed, mark, errors);
+    if (errors->count + errors->dropped > before) {
+        return NEST_BAD_INPUT;
+    }
+    *scenario = changed;
+    scenario->cluster.device = &scenario->device;
+    return NEST_OK;
+}
+
+/* ---- Getting ---- */
+
+const char *nest_get(const struct nest_scenario_spec *scenario, const char *path,
+                     struct nest_arena *arena)
+{
+    struct nest_scenario_spec *copy = NEST_NEW(arena, struct nest_scenario_spec, 1);
+    struct search search;
+    if (!copy) {
+        return NULL;
+    }
+    *copy = *scenario;
+    if (!find_target(copy, path, arena, &search)) {
+        return NULL;
+    }
+    struct nest_strbuf text = NEST_STRBUF_INIT(256);
+    nest_field_write(search.found[0].field, search.found[0].record, &text);
+    const char *result = nest_arena_strdup(arena, nest_strbuf_text(&text));
+    nest_strbuf_free(&text);
+    return result;
+}
+
+struct path_list {
+    const char **path;
+    size_t count, room;
+};
+
+static void visit_count(void *context, const char *full, const struct nest_field *field,
+                        void *record)
+{
+    (void)full;
+    (void)field;
+    (void)record;
+    ((struct path_list *)context)->room++;
+}
+
+static void visit_list(void *context, const char *full, const struct nest_field *field,
+                       void *record)
+{
+    (void)field;
+    (void)record;
+    struct path_list *list = context;
+    if (list->count < list->room) {
+        list->path[list->count++] = full;
+    }
+}
+
+const char **nest_paths(const struct nest_scenario_spec *scenario, struct nest_arena *arena)
+{
+    struct nest_scenario_spec *copy = NEST_NEW(arena, struct nest_scenario_spec, 1);
+    struct path_list list = {0};
+    if (!copy) {
+        return NULL;
+    }
+    *copy = *scenario;
+    visit_all(copy, arena, visit_count, &list);
+    list.path = NEST_NEW(arena, const char *, list.room + 1);
+    if (list.path) {
+        visit_all(copy, arena, visit_list, &list);
+    }
+    return list.path;
+}
