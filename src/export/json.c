@@ -1,0 +1,198 @@
+#include "export/json.h"
+
+#include <string.h>
+
+#include "plan/words.h"
+
+void nest_json_figures(struct nest_json *json, const struct nest_prediction *prediction)
+{
+    const struct nest_breakdown *b = &prediction->breakdown;
+    const struct {
+        const char *name;
+        nest_ps time;
+    } part[] = {
+        {"compute", b->compute},
+        {"recompute", b->recompute},
+        {"tp", b->tp},
+        {"cp", b->cp},
+        {"ep", b->ep},
+        {"pp", b->pp},
+        {"bubble", b->bubble},
+        {"dp", b->dp},
+        {"optimizer", b->optimizer},
+    };
+    nest_json_number(json, "step_time_s", nest_to_seconds(prediction->step));
+    nest_json_number(json, "tokens_per_s", prediction->tokens_per_s);
+    nest_json_number(json, "tflops_per_device", prediction->tflops_per_device);
+    nest_json_number(json, "mfu", prediction->mfu);
+    nest_json_object(json, "breakdown_s");
+    for (size_t i = 0; i < sizeof part / sizeof part[0]; i++) {
+        nest_json_number(json, part[i].name, nest_to_seconds(part[i].time));
+    }
+    nest_json_end(json);
+}
+
+static void write_level(struct nest_json *json, const char *key, int level)
+{
+    if (level < 0) {
+        nest_json_null(json, key);
+    } else {
+        nest_json_integer(json, key, level);
+    }
+}
+
+static void write_stage(struct nest_json *json, const struct nest_plan *plan, int i,
+                        const struct nest_prediction *prediction)
+{
+    const struct nest_plan_stage *stage = &plan->stage[i];
+    nest_json_object(json, NULL);
+    nest_json_integer(json, "first_layer", stage->layers[0].low);
+    nest_json_integer(json, "last_layer", stage->layers[stage->ranges - 1].high);
+    nest_json_integer(json, "devices", stage->tp * plan->strategy.cp);
+    nest_json_text(json, "recompute", nest_recompute_name(stage->recompute));
+    write_level(json, "in_level", stage->in_level);
+    write_level(json, "out_level", stage->out_level);
+    nest_json_number(json, "load_s", nest_to_seconds(prediction->stage[i].load));
+    nest_json_integer(json, "zero", stage->zero);
+    nest_json_integer(json, "tp", stage->tp);
+    nest_json_integer(json, "first_device", stage->first_device);
+    nest_json_array(json, "layers");
+    for (int r = 0; r < stage->ranges; r++) {
+        nest_json_array(json, NULL);
+        nest_json_integer(json, NULL, stage->layers[r].low);
+        nest_json_integer(json, NULL, stage->layers[r].high);
+        nest_json_end(json);
+    }
+    nest_json_end(json);
+    nest_json_end(json);
+}
+
+void nest_json_plan(struct nest_json *json, const struct nest_plan *plan,
+                    const struct nest_prediction *prediction)
+{
+    const struct nest_strategy *s = &plan->strategy;
+    char order[64];
+    nest_json_object(json, "plan");
+    nest_json_integer(json, "tp", s->tp);
+    nest_json_integer(json, "pp", plan->stages);
+    nest_json_integer(json, "dp", nest_strategy_dp(s));
+    nest_json_integer(json, "cp", s->cp);
+    nest_json_integer(json, "ep", s->ep);
+    nest_json_bool(json, "sp", s->sp);
+    nest_json_integer(json, "zero", s->zero);
+    nest_json_integer(json, "micro_batch", s->micro_batch);
+    nest_json_integer(json, "virtual_stages", s->virtual_stages);
+    nest_json_integer(json, "microbatches", plan->microbatches);
+    nest_json_text(json, "order", nest_order_format(s, order, sizeof order));
+    nest_json_array(json, "stages");
+    for (int i = 0; i < plan->stages; i++) {
+        write_stage(json, plan, i, prediction);
+    }
+    nest_json_end(json);
+    nest_json_integer(json, "etp", s->etp);
+    nest_json_integer(json, "span", s->span);
+    nest_json_integer(json, "shard", s->shard);
+    nest_json_end(json);
+}
+
+static void write_memory(struct nest_json *json, const struct nest_prediction *prediction)
+{
+    nest_json_array(json, "memory");
+    for (int i = 0; i < prediction->stages; i++) {
+        const struct nest_memory *m = &prediction->stage[i].memory;
+        nest_json_object(json, NULL);
+        nest_json_integer(json, "stage", i);
+        nest_json_integer(json, "weights", m->weights);
+        nest_json_integer(json, "gradients", m->gradients);
+        nest_json_integer(json, "optimizer", m->optimizer);
+        nest_json_integer(json, "activations", m->activations);
+        nest_json_integer(json, "other",
+                          m->logits + m->working + m->gathered + m->buffers + m->reserve);
+        nest_json_integer(json, "total", m->total);
+        nest_json_integer(json, "limit", prediction->memory_limit);
+        nest_json_object(json, "other_terms");
+        nest_json_integer(json, "logits", m->logits);
+        nest_json_integer(json, "working", m->working);
+        nest_json_integer(json, "gathered", m->gathered);
+        nest_json_integer(json, "buffers", m->buffers);
+        nest_json_integer(json, "reserve", m->reserve);
+        nest_json_end(json);
+        nest_json_end(json);
+    }
+    nest_json_end(json);
+}
+
+static void write_search(struct nest_json *json, const struct nest_progress *search)
+{
+    nest_json_object(json, "search");
+    nest_json_integer(json, "strategies", search->strategies);
+    nest_json_integer(json, "bounded", search->bounded);
+    nest_json_integer(json, "solved", search->solved);
+    nest_json_integer(json, "states", search->states);
+    nest_json_number(json, "seconds", search->seconds);
+    nest_json_end(json);
+}
+
+static void write_errors(struct nest_json *json, const struct nest_errors *errors)
+{
+    nest_json_array(json, "reasons");
+    for (size_t i = 0; i < errors->count; i++) {
+        nest_json_object(json, NULL);
+        nest_json_text(json, "path", errors->item[i].path);
+        nest_json_text(json, "message", errors->item[i].message);
+        nest_json_text(json, "hint", errors->item[i].hint);
+        nest_json_end(json);
+    }
+    nest_json_end(json);
+}
+
+static void write_alternatives(struct nest_json *json, const struct nest_document *document)
+{
+    nest_json_array(json, "alternatives");
+    for (int i = 0; i < document->alternatives; i++) {
+        const struct nest_solution *solution = &document->alternative[i];
+        nest_json_object(json, NULL);
+        nest_json_integer(json, "devices_used", solution->plan.devices_used);
+        nest_json_figures(json, &solution->prediction);
+        nest_json_plan(json, &solution->plan, &solution->prediction);
+        write_memory(json, &solution->prediction);
+        nest_json_end(json);
+    }
+    nest_json_end(json);
+}
+
+void nest_json_document(const struct nest_document *document, struct nest_strbuf *out)
+{
+    const struct nest_plan *plan = document->plan;
+    struct nest_json json;
+    nest_json_start(&json, out);
+    nest_json_object(&json, NULL);
+    nest_json_integer(&json, "schema", NEST_JSON_SCHEMA);
+    nest_json_text(&json, "model", document->scenario->model.id);
+    nest_json_text(&json, "cluster", document->scenario->cluster.id);
+    nest_json_integer(&json, "devices", document->problem->cluster->devices);
+    nest_json_integer(&json, "devices_used", plan != NULL ? plan->devices_used : 0);
+    nest_json_bool(&json, "feasible", plan != NULL && document->prediction->feasible);
+    if (plan != NULL) {
+        nest_json_figures(&json, document->prediction);
+        nest_json_plan(&json, plan, document->prediction);
+        write_memory(&json, document->prediction);
+    }
+    if (document->errors != NULL && document->errors->count > 0) {
+        write_errors(&json, document->errors);
+    }
+    if (document->assumed != NULL) {
+        nest_json_array(&json, "assumed");
+        for (const char *const *name = document->assumed; *name != NULL; name++) {
+            nest_json_text(&json, NULL, *name);
+        }
+        nest_json_end(&json);
+    }
+    if (document->alternatives > 0) {
+        write_alternatives(&json, document);
+    }
+    if (document->search != NULL) {
+        write_search(&json, document->search);
+    }
+    nest_json_end(&json);
+}

@@ -1,0 +1,115 @@
+#include "plan/words.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+const char *nest_recompute_name(enum nest_recompute recompute)
+{
+    static const char *const name[NEST_RECOMPUTES] = {
+        [NEST_RECOMPUTE_NONE] = "none",
+        [NEST_RECOMPUTE_SELECTIVE] = "selective",
+        [NEST_RECOMPUTE_FULL] = "full",
+    };
+    return name[recompute];
+}
+
+const char *nest_precision_name(enum nest_precision precision)
+{
+    static const char *const name[NEST_PRECISIONS] = {
+        [NEST_BF16] = "bf16",
+        [NEST_FP16] = "fp16",
+        [NEST_FP8] = "fp8",
+        [NEST_FP32] = "fp32",
+    };
+    return name[precision];
+}
+
+char *nest_order_format(const struct nest_strategy *strategy, char *out, size_t size)
+{
+    if (strategy->dp_out == 1) {
+        (void)snprintf(out, size, "tp-cp-dp-pp");
+    } else if (strategy->dp_in == 1) {
+        (void)snprintf(out, size, "tp-cp-pp-dp");
+    } else {
+        (void)snprintf(out, size, "tp-cp-dp:%" PRId64 "-pp-dp:%" PRId64, strategy->dp_in,
+                       strategy->dp_out);
+    }
+    return out;
+}
+
+/* Appends to a text of *used bytes and stops quietly at its end. */
+static void append(char *out, size_t size, size_t *used, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+static void append(char *out, size_t size, size_t *used, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    const int added = vsnprintf(out + *used, size - *used, format, args);
+    va_end(args);
+    if (added > 0) {
+        const size_t room = size - *used - 1;
+        *used += (size_t)added < room ? (size_t)added : room;
+    }
+}
+
+char *nest_layers_format(const struct nest_plan_stage *stage, int layers, char *out, size_t size)
+{
+    size_t used = 0;
+    out[0] = '\0';
+    for (int r = 0; r < stage->ranges; r++) {
+        const int64_t low = stage->layers[r].low;
+        const int64_t high = stage->layers[r].high;
+        const int64_t first = low == 0 ? 1 : low;
+        const int64_t last = high == layers - 1 ? high - 1 : high;
+        append(out, size, &used, "%s", r > 0 ? ", " : "");
+        append(out, size, &used, "%s", low == 0 ? "emb" : "");
+        const char *space = low == 0 ? " " : "";
+        if (first < last) {
+            append(out, size, &used, "%s%" PRId64 "-%" PRId64, space, first, last);
+        } else if (first == last) {
+            append(out, size, &used, "%s%" PRId64, space, first);
+        }
+        if (high == layers - 1) {
+            append(out, size, &used, "%s", first <= last || low == 0 ? " head" : "head");
+        }
+    }
+    return out;
+}
+
+char *nest_plan_format(const struct nest_plan *plan, char *out, size_t size)
+{
+    const struct nest_strategy *s = &plan->strategy;
+    size_t used = 0;
+    append(out, size, &used, "tp %" PRId64 "%s, pp %d, dp %" PRId64, s->tp, s->sp ? " sp" : "",
+           plan->stages, nest_strategy_dp(s));
+    const struct {
+        const char *name;
+        int64_t value, usual;
+    } part[] = {
+        {"cp", s->cp, 1},
+        {"ep", s->ep, 1},
+        {"etp", s->etp, 1},
+        {"zero", s->zero, 0},
+        {"shard", s->zero > 0 ? s->shard : 0, s->zero > 0 ? nest_strategy_dp(s) * s->cp : 0},
+        {"virtual stages", s->virtual_stages, 1},
+        {"micro batch", s->micro_batch, 0},
+    };
+    for (size_t i = 0; i < sizeof part / sizeof part[0]; i++) {
+        if (part[i].value != part[i].usual) {
+            append(out, size, &used, ", %s %" PRId64, part[i].name, part[i].value);
+        }
+    }
+    return out;
+}
+
+enum nest_recompute nest_plan_heaviest(const struct nest_plan *plan)
+{
+    enum nest_recompute heaviest = NEST_RECOMPUTE_NONE;
+    for (int i = 0; i < plan->stages; i++) {
+        if (plan->stage[i].recompute > heaviest) {
+            heaviest = plan->stage[i].recompute;
+        }
+    }
+    return heaviest;
+}

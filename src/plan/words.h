@@ -1,0 +1,28 @@
+/* The words and short texts by which plans are named in reports, files and on the screen. */
+#ifndef NEST_PLAN_WORDS_H
+#define NEST_PLAN_WORDS_H
+
+#include "plan/plan.h"
+
+/* "none", "selective" or "full". */
+const char *nest_recompute_name(enum nest_recompute recompute);
+
+/* "bf16", "fp16", "fp8" or "fp32". */
+const char *nest_precision_name(enum nest_precision precision);
+
+/* The device order, fastest first, as `--pin order=` reads it: "tp-cp-dp-pp", "tp-cp-pp-dp" or
+ * "tp-cp-dp:4-pp-dp:8". Returns out. */
+char *nest_order_format(const struct nest_strategy *strategy, char *out, size_t size);
+
+/* A stage's layers for a model of that many: "emb 1-10", "11-20", "71-80 head", one part per range.
+ * Returns out. */
+char *nest_layers_format(const struct nest_plan_stage *stage, int layers, char *out, size_t size);
+
+/* The whole strategy on one line: "tp 8 sp, pp 8, dp 16, zero 1, micro batch 1"; what is 1 or off
+ * is left out, apart from tp, pp and dp. Returns out. */
+char *nest_plan_format(const struct nest_plan *plan, char *out, size_t size);
+
+/* The heaviest recompute mode of any stage. */
+enum nest_recompute nest_plan_heaviest(const struct nest_plan *plan);
+
+#endif
