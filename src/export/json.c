@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "input/set.h"
 #include "plan/words.h"
 
 void nest_json_figures(struct nest_json *json, const struct nest_prediction *prediction)
@@ -49,7 +50,7 @@ static void write_stage(struct nest_json *json, const struct nest_plan *plan, in
     nest_json_integer(json, "first_layer", stage->layers[0].low);
     nest_json_integer(json, "last_layer", stage->layers[stage->ranges - 1].high);
     nest_json_integer(json, "devices", stage->tp * plan->strategy.cp);
-    nest_json_text(json, "recompute", nest_recompute_name(stage->recompute));
+    nest_json_text(json, "recompute", nest_recompute_word(stage->recompute));
     write_level(json, "in_level", stage->in_level);
     write_level(json, "out_level", stage->out_level);
     nest_json_number(json, "load_s", nest_to_seconds(prediction->stage[i].load));

@@ -4,16 +4,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-const char *nest_recompute_name(enum nest_recompute recompute)
-{
-    static const char *const name[NEST_RECOMPUTES] = {
-        [NEST_RECOMPUTE_NONE] = "none",
-        [NEST_RECOMPUTE_SELECTIVE] = "selective",
-        [NEST_RECOMPUTE_FULL] = "full",
-    };
-    return name[recompute];
-}
-
 const char *nest_precision_name(enum nest_precision precision)
 {
     static const char *const name[NEST_PRECISIONS] = {

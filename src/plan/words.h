@@ -4,9 +4,6 @@
 
 #include "plan/plan.h"
 
-/* "none", "selective" or "full". */
-const char *nest_recompute_name(enum nest_recompute recompute);
-
 /* "bf16", "fp16", "fp8" or "fp32". */
 const char *nest_precision_name(enum nest_precision precision);
 
