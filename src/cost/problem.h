@@ -16,4 +16,9 @@ struct nest_problem {
     bool allow_stage_zero, allow_stage_tp;
 };
 
+/* Gathers the problem of a scenario from its expanded model and its built cluster. Without a limit
+ * of its own the scenario may fill the device's memory. */
+void nest_problem_init(struct nest_problem *out, const struct nest_scenario_spec *scenario,
+                       const struct nest_model *model, const struct nest_cluster *cluster);
+
 #endif
