@@ -266,9 +266,17 @@ const struct nest_field nest_cluster_fields[] = {
     NEST_FIELD_END,
 };
 
+/* A fault after edits lies with the edits, not in the file that was good. */
+static struct nest_mark level_mark(const struct nest_origin *origin,
+                                   const struct nest_level_spec *level)
+{
+    return origin->root ? level->mark : nest_origin_mark(origin, "levels");
+}
+
 /* The groups below one irregular level follow each other, so every level's runs must use up the
  * groups of the level below it exactly. Counted from the innermost level outwards. */
-static void check_groups(const struct nest_cluster_spec *cluster, struct nest_errors *errors)
+static void check_groups(const struct nest_cluster_spec *cluster, const struct nest_origin *origin,
+                         struct nest_errors *errors)
 {
     int64_t below = -1; /* groups of the level below; -1 = as many as wanted */
     for (int i = 0; i < cluster->levels; i++) {
@@ -284,7 +292,8 @@ static void check_groups(const struct nest_cluster_spec *cluster, struct nest_er
             children = below < 0 ? -1 : groups * level->fanout;
         }
         if (below >= 0 && children != below) {
-            nest_errors_add(errors, level->mark, nest_arena_printf(errors->arena, "levels[%d]", i),
+            nest_errors_add(errors, level_mark(origin, level),
+                            nest_arena_printf(errors->arena, "levels[%d]", i),
                             "the fan-outs of a level add up to the groups of the level below",
                             "level %s joins %" PRId64 " groups, but %" PRId64 " lie below it",
                             level->name, level->groups ? children : level->fanout, below);
@@ -292,14 +301,22 @@ static void check_groups(const struct nest_cluster_spec *cluster, struct nest_er
         }
         below = groups;
     }
+    if (below > 1) {
+        const struct nest_level_spec *top = &cluster->level[cluster->levels - 1];
+        nest_errors_add(errors, level_mark(origin, top),
+                        nest_arena_printf(errors->arena, "levels[%d]", cluster->levels - 1),
+                        "the outermost level joins all of the cluster",
+                        "level %s leaves %" PRId64 " separate groups", top->name, below);
+    }
 }
 
-static void check_names(const struct nest_cluster_spec *cluster, struct nest_errors *errors)
+static void check_names(const struct nest_cluster_spec *cluster, const struct nest_origin *origin,
+                        struct nest_errors *errors)
 {
     for (int i = 0; i < cluster->levels; i++) {
         for (int j = 0; j < i; j++) {
             if (strcmp(cluster->level[i].name, cluster->level[j].name) == 0) {
-                nest_errors_add(errors, cluster->level[i].mark,
+                nest_errors_add(errors, level_mark(origin, &cluster->level[i]),
                                 nest_arena_printf(errors->arena, "levels[%d].name", i),
                                 "level names must differ", "a second level is called '%s'",
                                 cluster->level[i].name);
@@ -321,8 +338,8 @@ void nest_cluster_check(const struct nest_cluster_spec *cluster, const struct ne
                         "expected at most 4,294,967,296 devices",
                         "the fan-outs multiply to %.3g devices", devices);
     }
-    check_names(cluster, errors);
-    check_groups(cluster, errors);
+    check_names(cluster, origin, errors);
+    check_groups(cluster, origin, errors);
 }
 
 void nest_cluster_read(struct nest_field_reader *reader, const struct nest_node *root,
@@ -332,7 +349,7 @@ void nest_cluster_read(struct nest_field_reader *reader, const struct nest_node 
     *out = (struct nest_cluster_spec){.id = id, .name = id, .source = ""};
     nest_fields_read(reader, root, nest_cluster_fields, "a cluster", out);
     if (reader->errors->count == faults) {
-        const struct nest_origin origin = {root, root->mark};
+        const struct nest_origin origin = {.root = root};
         nest_cluster_check(out, &origin, reader->errors);
     }
 }

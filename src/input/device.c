@@ -176,7 +176,7 @@ void nest_device_read(struct nest_field_reader *reader, const struct nest_node *
     set_defaults(out, id);
     nest_fields_read(reader, root, nest_device_fields, "a device", out);
     if (reader->errors->count == faults) {
-        const struct nest_origin origin = {root, root->mark};
+        const struct nest_origin origin = {.root = root};
         nest_device_check(out, &origin, reader->errors);
     }
 }

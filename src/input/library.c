@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/suggest.h"
+#include "input/doc_fault.h"
 #include "input/records.h"
 
 enum { PARENTS_TRIED = 5 };
@@ -39,7 +40,7 @@ static void binary_path(char out[PATH_MAX])
 
 enum nest_status nest_library_find(struct nest_arena *arena, struct nest_library *out)
 {
-    out->root = NULL;
+    *out = (struct nest_library){0};
     const char *named = getenv("NEST_DATA");
     if (named && *named) {
         out->root = holds_data(arena, named) ? nest_arena_strdup(arena, named) : NULL;
@@ -118,8 +119,8 @@ const struct nest_node *nest_document_load(struct nest_field_reader *reader, con
     size_t length = 0;
     const struct nest_node *root = NULL;
     if (nest_file_read(path, reader->arena, &text, &length, reader->errors) == NEST_OK) {
-        (void)nest_doc_parse(strcmp(path, "-") == 0 ? "<stdin>" : path, text, length, reader->arena,
-                             &root, reader->errors);
+        (void)nest_doc_parse(strcmp(path, "-") == 0 ? NEST_DOC_STDIN : path, text, length,
+                             reader->arena, &root, reader->errors);
     }
     return root;
 }
@@ -170,7 +171,7 @@ static const char *find_shipped(struct nest_field_reader *reader, const char *ki
 }
 
 /* "dir/name.yaml" → "name". */
-static const char *stem_of(struct nest_arena *arena, const char *path)
+const char *nest_stem_of(struct nest_arena *arena, const char *path)
 {
     const char *slash = strrchr(path, '/');
     const char *file = slash ? slash + 1 : path;
@@ -218,12 +219,14 @@ static void report_not_found(struct nest_field_reader *reader, const char *kind,
 /* A path for a name; shipped names win over files of the same name in the working folder. */
 static const char *resolve(struct nest_field_reader *reader, const char *kind, const char *what,
                            const char *name, struct nest_mark mark, const char *folder,
-                           const char **id)
+                           const char **id, const char **ref)
 {
     const char *path = find_shipped(reader, kind, name, id);
+    *ref = *id;
     if (!path) {
         path = find_path(reader, name, folder);
-        *id = path ? stem_of(reader->arena, path) : NULL;
+        *id = path ? nest_stem_of(reader->arena, path) : NULL;
+        *ref = path;
     }
     if (!path) {
         report_not_found(reader, kind, what, name, mark);
@@ -235,10 +238,13 @@ void nest_device_load(struct nest_field_reader *reader, const char *name, struct
                       const char *folder, struct nest_device_spec *out)
 {
     const char *id = NULL;
-    const char *path = resolve(reader, "topologies/devices", "device", name, mark, folder, &id);
+    const char *ref = NULL;
+    const char *path =
+        resolve(reader, "topologies/devices", "device", name, mark, folder, &id, &ref);
     const struct nest_node *root = path ? nest_document_load(reader, path) : NULL;
     if (root) {
         nest_device_read(reader, root, id, out);
+        out->ref = ref;
     }
 }
 
@@ -246,11 +252,12 @@ void nest_model_load(struct nest_field_reader *reader, const char *name, struct 
                      const char *folder, struct nest_model_spec *out)
 {
     const char *id = NULL;
-    const char *path = resolve(reader, "models", "model", name, mark, folder, &id);
+    const char *ref = NULL;
+    const char *path = resolve(reader, "models", "model", name, mark, folder, &id, &ref);
     const struct nest_node *root = path ? nest_document_load(reader, path) : NULL;
     if (root) {
         nest_model_read(reader, root, id, out);
-        out->path = path;
+        out->ref = ref;
     }
 }
 
@@ -260,18 +267,47 @@ const char *nest_folder_of(struct nest_arena *arena, const char *path)
     return slash ? nest_arena_strndup(arena, path, (size_t)(slash - path)) : NULL;
 }
 
+static bool is_lua(const char *path)
+{
+    const size_t length = strlen(path);
+    return length > 4 && strcmp(path + length - 4, ".lua") == 0;
+}
+
+static void build_cluster(struct nest_field_reader *reader, const char *path, struct nest_mark mark,
+                          struct nest_cluster_spec *out)
+{
+    const struct nest_library *library = ((const struct nest_input *)reader->context)->library;
+    const size_t before = reader->errors->count;
+    if (!library || !library->build) {
+        nest_errors_add(reader->errors, mark, NULL, "expected a YAML file",
+                        "a cluster in Lua cannot be built here");
+        return;
+    }
+    (void)library->build(library->build_context, path, reader->arena, out, reader->errors);
+    if (reader->errors->count == before) {
+        const struct nest_origin origin = {.fallback = {path, 0, 0}};
+        nest_cluster_check(out, &origin, reader->errors);
+    }
+}
+
 void nest_cluster_load(struct nest_field_reader *reader, const char *name, struct nest_mark mark,
                        const char *folder, struct nest_cluster_spec *out)
 {
     const char *id = NULL;
-    const char *path = resolve(reader, "topologies", "cluster", name, mark, folder, &id);
+    const char *ref = NULL;
+    const char *path = resolve(reader, "topologies", "cluster", name, mark, folder, &id, &ref);
+    const struct nest_input *outer = reader->context;
+    if (path && is_lua(path)) {
+        build_cluster(reader, path, mark, out);
+        out->ref = ref;
+        return;
+    }
     const struct nest_node *root = path ? nest_document_load(reader, path) : NULL;
     if (root) {
-        const struct nest_input *outer = reader->context;
         struct nest_input inner = {outer->library, nest_folder_of(reader->arena, path)};
         struct nest_field_reader nested = {reader->arena, reader->errors, &inner};
         nest_cluster_read(&nested, root, id, out);
-        out->path = path;
+        out->ref = ref;
     }
 }
 

@@ -10,13 +10,24 @@
 #include "base/error.h"
 #include "input/spec.h"
 
+/* Builds a cluster from a Lua file. The room that knows Lua provides it, main installs it. Adds
+ * faults; the result lives in arena. */
+typedef enum nest_status nest_cluster_builder(void *context, const char *path,
+                                              struct nest_arena *arena,
+                                              struct nest_cluster_spec *out,
+                                              struct nest_errors *errors);
+
 /* Where shipped data lies: the folder that holds models/ and topologies/. Searched in this order:
- * NEST_DATA, beside the binary's own tree (build/..), PREFIX/share/nest. Owned by the caller. */
+ * NEST_DATA, above the running binary (the source tree, then share/nest of an installation), the
+ * compiled-in NEST_DATADIR. Owned by the caller. */
 struct nest_library {
-    const char *root;
+    const char *root;            /* NULL when there is none */
+    nest_cluster_builder *build; /* NULL: clusters in Lua are refused */
+    void *build_context;
 };
 
-/* Finds the library for the running binary; argv0 may be NULL. root is NULL when there is none. */
+/* Finds the library for the running binary; root is NULL and the answer NEST_NO when
+ * there is none; no builder is installed. */
 enum nest_status nest_library_find(struct nest_arena *arena, struct nest_library *out);
 
 /* Names of the shipped files of a kind ("models", "topologies", "topologies/devices"), sorted,
@@ -43,7 +54,7 @@ struct nest_scenario_request {
     const char *model;    /* or NULL: the scenario's, else the built-in default llama3-70b */
     const char *cluster;  /* or NULL: the scenario's, else h100-spine-leaf */
     int sets;
-    const char *const *set; /* "PATH=VALUE" */
+    const char *const *set; /* "PATH=VALUE", applied together, then checked together */
     int pins;
     const char *const *pin; /* "KEY=VALUE,KEY=VALUE" */
 };

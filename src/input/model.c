@@ -39,6 +39,19 @@ static const struct nest_choice attention_words[] = {
     {NULL, 0},
 };
 
+/* Of a profile: whether its times contain the TP and EP collectives. */
+static void read_collectives(struct nest_field_reader *reader, const struct nest_node *node,
+                             void *record)
+{
+    struct nest_model_spec *model = record;
+    if (strcmp(node->text, "included") != 0 && strcmp(node->text, "separate") != 0) {
+        nest_node_fault(reader, node, "expected included or separate", "collectives cannot be %s",
+                        nest_node_describe(node, reader->arena));
+        return;
+    }
+    model->profile_collectives_included = node->text[0] == 'i';
+}
+
 const struct nest_field nest_model_fields[] = {
     {.key = "name", .type = NEST_FIELD_TEXT, AT(name)},
     {.key = "aliases", .type = NEST_FIELD_IGNORED},
@@ -78,14 +91,10 @@ const struct nest_field nest_model_fields[] = {
      AT(params_active_published),
      .low = 1,
      .high = 1e16},
+    {.key = "profile", .type = NEST_FIELD_CUSTOM, .read = nest_profile_read},
+    {.key = "collectives", .type = NEST_FIELD_CUSTOM, .read = read_collectives},
     NEST_FIELD_END,
 };
-
-struct nest_mark nest_origin_mark(const struct nest_origin *origin, const char *key)
-{
-    const struct nest_node *node = nest_node_get(origin->root, key);
-    return node ? node->mark : origin->root ? origin->root->mark : origin->fallback;
-}
 
 void nest_model_derive(struct nest_model_spec *model)
 {
@@ -181,10 +190,8 @@ static void require_shape(struct nest_field_reader *reader, const struct nest_no
     }
 }
 
-void nest_model_read(struct nest_field_reader *reader, const struct nest_node *root, const char *id,
-                     struct nest_model_spec *out)
+void nest_model_defaults(struct nest_model_spec *out, const char *id)
 {
-    const size_t faults = reader->errors->count;
     *out = (struct nest_model_spec){
         .id = id,
         .name = id,
@@ -195,16 +202,23 @@ void nest_model_read(struct nest_field_reader *reader, const struct nest_node *r
         .attention = NEST_ATTENTION_FULL,
         .causal = true,
         .moe_every = 1,
-        .kv_heads_given = nest_node_get(root, "kv_heads") != NULL,
-        .head_dim_given = nest_node_get(root, "head_dim") != NULL,
-        .moe_ffn_given = nest_node_get(root, "moe_ffn") != NULL,
     };
+}
+
+void nest_model_read(struct nest_field_reader *reader, const struct nest_node *root, const char *id,
+                     struct nest_model_spec *out)
+{
+    const size_t faults = reader->errors->count;
+    nest_model_defaults(out, id);
+    out->kv_heads_given = nest_node_get(root, "kv_heads") != NULL;
+    out->head_dim_given = nest_node_get(root, "head_dim") != NULL;
+    out->moe_ffn_given = nest_node_get(root, "moe_ffn") != NULL;
     nest_fields_read(reader, root, nest_model_fields, "a model", out);
     if (root->kind == NEST_NODE_MAPPING && !nest_node_get(root, "profile")) {
         require_shape(reader, root);
     }
     if (reader->errors->count == faults) {
-        const struct nest_origin origin = {root, root->mark};
+        const struct nest_origin origin = {.root = root};
         nest_model_derive(out);
         nest_model_check(out, &origin, reader->errors);
     }

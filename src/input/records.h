@@ -29,16 +29,39 @@ void nest_model_read(struct nest_field_reader *reader, const struct nest_node *r
                      struct nest_model_spec *out);
 void nest_cluster_read(struct nest_field_reader *reader, const struct nest_node *root,
                        const char *id, struct nest_cluster_spec *out);
+void nest_plan_read(struct nest_field_reader *reader, const struct nest_node *root,
+                    struct nest_plan_spec *out);
 
-/* Where a fault across keys is shown: the node of the key if the record was read from one, else
- * the fallback. */
+/* A model's measured layers (`profile:`), read into its record and written back as list entries. */
+void nest_profile_read(struct nest_field_reader *reader, const struct nest_node *node,
+                       void *record);
+void nest_profile_write(const struct nest_model_spec *model, int indent, struct nest_strbuf *out);
+
+/* What a file that is silent gets. */
+void nest_model_defaults(struct nest_model_spec *out, const char *id);
+void nest_scenario_defaults(struct nest_scenario_spec *out);
+
+/* Appends text as one YAML scalar, quoted where it must be. */
+void nest_yaml_text(const char *text, struct nest_strbuf *out);
+
+/* Where a fault across keys is shown: at the key's node if the record was read from one; else at
+ * the newest edit of PREFIX.KEY, of any PREFIX key, or of anything. */
+struct nest_touched {
+    const char *path; /* in full */
+    struct nest_mark mark;
+};
 struct nest_origin {
     const struct nest_node *root; /* or NULL */
+    const char *prefix;           /* "model" … of the paths; NULL with a root */
+    const struct nest_touched *touched;
+    int count;
     struct nest_mark fallback;
 };
 struct nest_mark nest_origin_mark(const struct nest_origin *origin, const char *key);
 
 void nest_model_check(const struct nest_model_spec *model, const struct nest_origin *origin,
+                      struct nest_errors *errors);
+void nest_train_check(const struct nest_scenario_spec *scenario, const struct nest_origin *origin,
                       struct nest_errors *errors);
 void nest_device_check(const struct nest_device_spec *device, const struct nest_origin *origin,
                        struct nest_errors *errors);
@@ -61,6 +84,9 @@ void nest_cluster_load(struct nest_field_reader *reader, const char *name, struc
 const struct nest_node *nest_document_load(struct nest_field_reader *reader, const char *path);
 const char *nest_folder_of(struct nest_arena *arena, const char *path);
 
+/* "folder/name.yaml" → "name". */
+const char *nest_stem_of(struct nest_arena *arena, const char *path);
+
 /* "switch", "ring" … */
 const char *nest_level_kind_word(enum nest_level_kind kind);
 
@@ -70,14 +96,17 @@ void nest_overlap_defaults(struct nest_scenario_spec *scenario);
 /* Points the cluster at the scenario's own device and renews every derived value. */
 void nest_scenario_settle(struct nest_scenario_spec *scenario);
 
-/* The checks across keys, after edits; faults are located at mark. */
-void nest_scenario_check(const struct nest_scenario_spec *scenario, struct nest_mark mark,
+/* The checks across keys after edits; touched are those edits, fallback the place of all else. */
+void nest_scenario_check(const struct nest_scenario_spec *scenario,
+                         const struct nest_touched *touched, int count, struct nest_mark fallback,
                          struct nest_errors *errors);
 
-/* nest_set without the checks across keys. */
-bool nest_set_deferred(struct nest_scenario_spec *scenario, const char *path, const char *value,
-                       struct nest_mark mark, struct nest_mark value_mark, struct nest_arena *arena,
-                       struct nest_errors *errors);
+/* nest_set without the checks across keys; mark is the path's place, value_mark the value's. The
+ * full path, or NULL after adding a fault. */
+const char *nest_set_deferred(struct nest_scenario_spec *scenario, const char *path,
+                              const char *value, struct nest_mark mark,
+                              struct nest_mark value_mark, struct nest_arena *arena,
+                              struct nest_errors *errors);
 
 /* A whole scenario: the file (or NULL for the defaults), then the request's model, cluster, sets
  * and pins. */

@@ -76,6 +76,24 @@ void nest_overlap_defaults(struct nest_scenario_spec *scenario)
     }
 }
 
+void nest_train_check(const struct nest_scenario_spec *scenario, const struct nest_origin *origin,
+                      struct nest_errors *errors)
+{
+    if (scenario->device.peak[scenario->train.precision] > 0) {
+        return;
+    }
+    struct nest_strbuf hint = NEST_STRBUF_INIT(128);
+    for (const struct nest_choice *word = precision_words; word->word; word++) {
+        if (scenario->device.peak[word->value] > 0) {
+            nest_strbuf_printf(&hint, "%s%s", hint.length > 0 ? ", " : "it has ", word->word);
+        }
+    }
+    nest_errors_add(errors, nest_origin_mark(origin, "precision"), "train.precision",
+                    nest_strbuf_text(&hint), "device %s has no %s rate", scenario->device.id,
+                    precision_words[scenario->train.precision].word);
+    nest_strbuf_free(&hint);
+}
+
 /* ---- Reading the parts of a scenario ---- */
 
 /* Read after everything else, in the order that they depend on each other. */
@@ -260,18 +278,39 @@ static void load_cluster(const struct part *part, struct nest_scenario_spec *out
 
 /* ---- Edits ---- */
 
+/* Edits are applied one after the other and checked together, because some make sense only with
+ * others (heads and hidden); touched tells where each came from. */
 struct edit_list {
     struct nest_field_reader *reader;
     struct nest_scenario_spec *scenario;
-    struct nest_mark last;
+    struct nest_touched *touched;
+    int count, room;
 };
+
+static void note_touched(struct edit_list *list, const char *full, struct nest_mark mark)
+{
+    if (list->count == list->room) {
+        const int room = list->room ? 2 * list->room : 16;
+        struct nest_touched *larger = NEST_NEW(list->reader->arena, struct nest_touched, room);
+        if (!larger) {
+            return;
+        }
+        if (list->count > 0) {
+            memcpy(larger, list->touched, (size_t)list->count * sizeof *larger);
+        }
+        list->touched = larger;
+        list->room = room;
+    }
+    list->touched[list->count++] = (struct nest_touched){full, mark};
+}
 
 static void apply(struct edit_list *list, const char *path, const char *value,
                   struct nest_mark mark, struct nest_mark value_mark)
 {
-    if (nest_set_deferred(list->scenario, path, value, mark, value_mark, list->reader->arena,
-                          list->reader->errors)) {
-        list->last = value_mark;
+    const char *full = nest_set_deferred(list->scenario, path, value, mark, value_mark,
+                                         list->reader->arena, list->reader->errors);
+    if (full) {
+        note_touched(list, full, value_mark);
     }
 }
 
@@ -359,7 +398,7 @@ static void apply_pins(struct edit_list *list, const char *text)
     }
 }
 
-static void set_defaults(struct nest_scenario_spec *out)
+void nest_scenario_defaults(struct nest_scenario_spec *out)
 {
     *out = (struct nest_scenario_spec){
         .name = "",
@@ -374,12 +413,26 @@ static void set_defaults(struct nest_scenario_spec *out)
     };
 }
 
+/* A fault of an untouched key lies in the file. */
+static void check_whole(const struct edit_list *list, const struct nest_node *root)
+{
+    const struct nest_node *train = nest_node_get(root, "train");
+    const struct nest_node *precision = nest_node_get(train, "precision");
+    struct nest_mark fallback = list->count > 0 ? list->touched[list->count - 1].mark
+                                : root          ? root->mark
+                                                : (struct nest_mark){0};
+    if (precision) {
+        fallback = precision->mark;
+    }
+    nest_scenario_check(list->scenario, list->touched, list->count, fallback, list->reader->errors);
+}
+
 void nest_scenario_read(struct nest_field_reader *reader, const struct nest_node *root,
                         const struct nest_scenario_request *request, struct nest_scenario_spec *out)
 {
     struct nest_errors *errors = reader->errors;
     const size_t before = errors->count + errors->dropped;
-    set_defaults(out);
+    nest_scenario_defaults(out);
     if (root) {
         nest_fields_read(reader, root, nest_scenario_fields, "a scenario", out);
         if (root->kind != NEST_NODE_MAPPING) {
@@ -391,7 +444,7 @@ void nest_scenario_read(struct nest_field_reader *reader, const struct nest_node
                                  "--cluster", "cluster", "h100-spine-leaf"};
     load_model(&model, out);
     load_cluster(&cluster, out);
-    struct edit_list list = {reader, out, root ? root->mark : (struct nest_mark){0}};
+    struct edit_list list = {.reader = reader, .scenario = out};
     if (errors->count + errors->dropped == before) {
         nest_scenario_settle(out);
         apply_file_edits(&list, nest_node_get(root, "edits"));
@@ -404,7 +457,7 @@ void nest_scenario_read(struct nest_field_reader *reader, const struct nest_node
     }
     if (errors->count + errors->dropped == before) {
         nest_scenario_settle(out);
-        nest_scenario_check(out, list.last, errors);
+        check_whole(&list, root);
     }
 }
 

@@ -199,6 +199,30 @@ static void note_given(struct nest_scenario_spec *scenario, const char *full)
     scenario->model.moe_ffn_given |= strcmp(full, "model.moe_ffn") == 0;
 }
 
+struct nest_mark nest_origin_mark(const struct nest_origin *origin, const char *key)
+{
+    const struct nest_node *node = nest_node_get(origin->root, key);
+    if (origin->root) {
+        return node ? node->mark : origin->root->mark;
+    }
+    const size_t prefix = origin->prefix ? strlen(origin->prefix) : 0;
+    struct nest_mark mark = origin->fallback;
+    for (int i = 0; i < origin->count; i++) {
+        const char *path = origin->touched[i].path;
+        if (strncmp(path, origin->prefix, prefix) == 0 && path[prefix] == '.') {
+            mark = origin->touched[i].mark;
+        }
+    }
+    for (int i = 0; i < origin->count; i++) {
+        const char *path = origin->touched[i].path;
+        if (strncmp(path, origin->prefix, prefix) == 0 && path[prefix] == '.' &&
+            strcmp(path + prefix + 1, key) == 0) {
+            mark = origin->touched[i].mark;
+        }
+    }
+    return mark;
+}
+
 void nest_scenario_settle(struct nest_scenario_spec *scenario)
 {
     scenario->cluster.device = &scenario->device;
@@ -209,13 +233,18 @@ void nest_scenario_settle(struct nest_scenario_spec *scenario)
     nest_overlap_defaults(scenario);
 }
 
-void nest_scenario_check(const struct nest_scenario_spec *scenario, struct nest_mark mark,
+void nest_scenario_check(const struct nest_scenario_spec *scenario,
+                         const struct nest_touched *touched, int count, struct nest_mark fallback,
                          struct nest_errors *errors)
 {
-    const struct nest_origin origin = {NULL, mark};
-    nest_model_check(&scenario->model, &origin, errors);
-    nest_device_check(&scenario->device, &origin, errors);
-    nest_cluster_check(&scenario->cluster, &origin, errors);
+    const struct nest_origin model = {NULL, "model", touched, count, fallback};
+    const struct nest_origin device = {NULL, "device", touched, count, fallback};
+    const struct nest_origin cluster = {NULL, "cluster", touched, count, fallback};
+    const struct nest_origin train = {NULL, "train", touched, count, fallback};
+    nest_model_check(&scenario->model, &model, errors);
+    nest_device_check(&scenario->device, &device, errors);
+    nest_cluster_check(&scenario->cluster, &cluster, errors);
+    nest_train_check(scenario, &train, errors);
 }
 
 static const char *set_value(struct nest_scenario_spec *scenario, const char *path,
@@ -264,16 +293,16 @@ static enum nest_status remember(struct nest_scenario_spec *scenario, const char
     return NEST_OK;
 }
 
-bool nest_set_deferred(struct nest_scenario_spec *scenario, const char *path, const char *value,
-                       struct nest_mark mark, struct nest_mark value_mark, struct nest_arena *arena,
-                       struct nest_errors *errors)
+const char *nest_set_deferred(struct nest_scenario_spec *scenario, const char *path,
+                              const char *value, struct nest_mark mark, struct nest_mark value_mark,
+                              struct nest_arena *arena, struct nest_errors *errors)
 {
     const char *full = set_value(scenario, path, value, mark, value_mark, arena, errors);
-    if (!full) {
-        return false;
+    if (full) {
+        nest_scenario_settle(scenario);
+        full = remember(scenario, full, value, mark, arena) == NEST_OK ? full : NULL;
     }
-    nest_scenario_settle(scenario);
-    return remember(scenario, full, value, mark, arena) == NEST_OK;
+    return full;
 }
 
 enum nest_status nest_set(struct nest_scenario_spec *scenario, const char *path, const char *value,
@@ -285,7 +314,7 @@ enum nest_status nest_set(struct nest_scenario_spec *scenario, const char *path,
     if (!nest_set_deferred(&changed, path, value, mark, mark, arena, errors)) {
         return errors->count + errors->dropped > before ? NEST_BAD_INPUT : NEST_NO_MEMORY;
     }
-    nest_scenario_check(&changed, mark, errors);
+    nest_scenario_check(&changed, NULL, 0, mark, errors);
     if (errors->count + errors->dropped > before) {
         return NEST_BAD_INPUT;
     }

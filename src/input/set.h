@@ -22,6 +22,12 @@ const char *nest_pin_key_word(enum nest_pin_key key);
 int nest_pin_key_find(const char *word);
 const char *nest_recompute_word(enum nest_recompute mode);
 
+/* Appends a pin as nest_pin_set would read it ("2|4..8", "true", "full"); nothing where free. */
+struct nest_strbuf;
+void nest_pin_write(const struct nest_pins_spec *pins, enum nest_pin_key key,
+                    struct nest_strbuf *out);
+void nest_order_write(const struct nest_order_pin *order, struct nest_strbuf *out);
+
 /* "tp-cp-dp:4-pp-dp:8" → an order; false leaves out as it was. */
 bool nest_order_parse(const char *text, struct nest_order_pin *out);
 
@@ -34,7 +40,6 @@ const char **nest_paths(const struct nest_scenario_spec *scenario, struct nest_a
 
 /* The scenario as YAML that loads back to the same record (model and cluster by name where they are
  * shipped and unedited, edits as `edits:`). */
-struct nest_strbuf;
 void nest_scenario_write(const struct nest_scenario_spec *scenario, struct nest_strbuf *out);
 
 #endif

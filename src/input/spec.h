@@ -25,7 +25,8 @@ struct nest_curve {
 };
 
 struct nest_device_spec {
-    const char *id; /* file name without .yaml */
+    const char *id;  /* file name without .yaml */
+    const char *ref; /* shipped name or path; NULL for an inline mapping */
     const char *name;
     const char *source;
     double memory;                /* bytes, as the driver reports it */
@@ -72,8 +73,8 @@ struct nest_level_spec {
 };
 
 struct nest_cluster_spec {
-    const char *id;   /* file name without extension, or the name for an inline mapping */
-    const char *path; /* the file it came from; NULL for an inline mapping */
+    const char *id;  /* file name without extension, or the name for an inline mapping */
+    const char *ref; /* what names it in a scenario: shipped name or path; NULL for a mapping */
     const char *name;
     const char *source;
     const struct nest_device_spec *device;
@@ -106,8 +107,8 @@ struct nest_profile_layer {
 };
 
 struct nest_model_spec {
-    const char *id;   /* file name without .yaml, or the name of an inline mapping */
-    const char *path; /* the file it came from; NULL for an inline mapping */
+    const char *id;  /* file name without .yaml, or the name of an inline mapping */
+    const char *ref; /* what names it in a scenario: shipped name or path; NULL for a mapping */
     const char *name;
     const char *source;
     int64_t layers, hidden, ffn, heads, kv_heads, head_dim, vocab, seq;
@@ -127,7 +128,7 @@ struct nest_model_spec {
     int64_t q_lora_rank, kv_lora_rank, qk_nope_dim, qk_rope_dim, v_head_dim; /* MLA */
     int64_t experts, top_k, moe_ffn, shared_experts, dense_layers, moe_every;
     bool router_bias; /* a bias per routed expert that balances load without a loss */
-    double capacity;                                  /* expert capacity factor; 0 = dropless */
+    double capacity;  /* expert capacity factor; 0 = dropless */
     double params_published, params_active_published; /* 0 = not stated */
     int profile_layers; /* measured layers instead of a transformer's shape; 0 = none */
     const struct nest_profile_layer *profile;

@@ -1,0 +1,343 @@
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "input/records.h"
+#include "input/set.h"
+
+/* ---- Text ---- */
+
+/* Whether YAML reads the text back as itself without quotes, also between { and }. */
+static bool is_plain(const char *text)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                  "_./-+|: ()";
+    const size_t length = strlen(text);
+    if (length == 0 || strspn(text, letters) != length || strchr("-:|. ", text[0]) ||
+        text[length - 1] == ' ' || text[length - 1] == ':' || strstr(text, ": ") ||
+        strcmp(text, "null") == 0) {
+        return false;
+    }
+    return true;
+}
+
+void nest_yaml_text(const char *text, struct nest_strbuf *out)
+{
+    if (is_plain(text)) {
+        nest_strbuf_add(out, text);
+        return;
+    }
+    nest_strbuf_add(out, "\"");
+    for (const char *c = text; *c; c++) {
+        if (*c == '"' || *c == '\\') {
+            nest_strbuf_printf(out, "\\%c", *c);
+        } else if ((unsigned char)*c < ' ' || *c == 0x7f) {
+            nest_strbuf_printf(out, "\\x%02x", (unsigned)*c);
+        } else {
+            nest_strbuf_add_bytes(out, c, 1);
+        }
+    }
+    nest_strbuf_add(out, "\"");
+}
+
+/* ---- Records by their tables ---- */
+
+static bool is_written(const struct nest_field *field)
+{
+    return field->type != NEST_FIELD_TABLE && field->type != NEST_FIELD_CUSTOM &&
+           field->type != NEST_FIELD_IGNORED;
+}
+
+static bool differs(const struct nest_field *field, const void *a, const void *b)
+{
+    struct nest_strbuf x = NEST_STRBUF_INIT(1 << 20);
+    struct nest_strbuf y = NEST_STRBUF_INIT(1 << 20);
+    nest_field_write(field, a, &x);
+    nest_field_write(field, b, &y);
+    const bool differ = strcmp(nest_strbuf_text(&x), nest_strbuf_text(&y)) != 0;
+    nest_strbuf_free(&x);
+    nest_strbuf_free(&y);
+    return differ;
+}
+
+static void write_value(const struct nest_field *field, const void *record, struct nest_strbuf *out)
+{
+    if (field->type == NEST_FIELD_TEXT) {
+        nest_yaml_text(*(const char *const *)((const char *)record + field->offset), out);
+    } else {
+        nest_field_write(field, record, out);
+    }
+}
+
+/* Begins "key: {" before the first entry of a flow mapping, ", " before the others. */
+static void next_entry(bool *any, const char *key, struct nest_strbuf *out)
+{
+    if (*any) {
+        nest_strbuf_add(out, ", ");
+    } else {
+        nest_strbuf_printf(out, "%s: {", key);
+    }
+    *any = true;
+}
+
+/* "key: {a: 1, b: 2}" with the wanted fields of a record; nothing where none is. */
+static void write_flow(const char *key, const struct nest_field *table, const void *record,
+                       const bool *wanted, struct nest_strbuf *out)
+{
+    bool any = false;
+    for (int i = 0; table[i].key; i++) {
+        if (wanted[i]) {
+            next_entry(&any, key, out);
+            nest_strbuf_printf(out, "%s: ", table[i].key);
+            write_value(&table[i], record, out);
+        }
+    }
+    nest_strbuf_add(out, any ? "}\n" : "");
+}
+
+/* One line a field, for those that differ from the defaults. */
+static void write_block(const struct nest_field *table, const void *record, const void *defaults,
+                        int indent, struct nest_strbuf *out)
+{
+    for (const struct nest_field *field = table; field->key; field++) {
+        if (is_written(field) && differs(field, record, defaults)) {
+            nest_strbuf_printf(out, "%*s%s: ", indent, "", field->key);
+            write_value(field, record, out);
+            nest_strbuf_add(out, "\n");
+        }
+    }
+}
+
+/* ---- Inline model, cluster and device ---- */
+
+static void write_model(const struct nest_model_spec *model, int indent, struct nest_strbuf *out)
+{
+    struct nest_model_spec defaults;
+    struct nest_model_spec shown = *model;
+    nest_model_defaults(&defaults, "");
+    shown.kv_heads = model->kv_heads_given ? model->kv_heads : 0;
+    shown.head_dim = model->head_dim_given ? model->head_dim : 0;
+    shown.moe_ffn = model->moe_ffn_given ? model->moe_ffn : 0;
+    write_block(nest_model_fields, &shown, &defaults, indent, out);
+    if (model->profile_layers > 0) {
+        nest_strbuf_printf(out, "%*scollectives: %s\n%*sprofile:\n", indent, "",
+                           model->profile_collectives_included ? "included" : "separate", indent,
+                           "");
+        nest_profile_write(model, indent + 2, out);
+    }
+}
+
+static void write_table(const struct nest_field *field, const struct nest_device_spec *device,
+                        int indent, struct nest_strbuf *out)
+{
+    bool any = false;
+    nest_strbuf_printf(out, "%*s", indent, "");
+    for (const struct nest_field *inner = field->table; inner->key; inner++) {
+        if (inner->type == NEST_FIELD_CUSTOM) {
+            next_entry(&any, field->key, out);
+            nest_strbuf_printf(out, "%s: [", inner->key);
+            for (int i = 0; i < device->gemm.count; i++) {
+                nest_strbuf_printf(out, "%s[%.17g, %.17g]", i ? ", " : "", device->gemm.x[i],
+                                   device->gemm.y[i]);
+            }
+            nest_strbuf_add(out, "]");
+        } else if (*(const double *)((const char *)device + inner->offset) > 0 || inner->low == 0) {
+            next_entry(&any, field->key, out);
+            nest_strbuf_printf(out, "%s: ", inner->key);
+            nest_field_write(inner, device, out);
+        }
+    }
+    nest_strbuf_add(out, "}\n");
+}
+
+static void write_device(const struct nest_device_spec *device, int indent, struct nest_strbuf *out)
+{
+    const struct nest_device_spec empty = {.name = "", .source = ""};
+    write_block(nest_device_fields, device, &empty, indent, out);
+    for (const struct nest_field *field = nest_device_fields; field->key; field++) {
+        if (field->type == NEST_FIELD_TABLE) {
+            write_table(field, device, indent, out);
+        }
+    }
+}
+
+static void write_level(const struct nest_level_spec *level, int indent, struct nest_strbuf *out)
+{
+    char number[96];
+    nest_strbuf_printf(out, "%*s- {name: ", indent, "");
+    nest_yaml_text(level->name, out);
+    if (level->groups == 0) {
+        nest_strbuf_printf(out, ", fanout: %" PRId64, level->fanout);
+    }
+    for (int i = 0; i < level->groups; i++) {
+        nest_strbuf_printf(out, "%s{fanout: %" PRId64 ", times: %" PRId64 "}%s",
+                           i ? ", " : ", groups: [", level->group[i].fanout, level->group[i].times,
+                           i + 1 == level->groups ? "]" : "");
+    }
+    nest_strbuf_printf(
+        out, ", bandwidth: %s",
+        nest_unit_format_exact(level->bandwidth, NEST_UNIT_BANDWIDTH, number, sizeof number));
+    nest_strbuf_printf(
+        out, ", latency: %s",
+        nest_unit_format_exact(level->latency, NEST_UNIT_SECONDS, number, sizeof number));
+    if (level->oversubscription != 1) {
+        nest_strbuf_printf(out, ", oversubscription: %s",
+                           nest_unit_format_exact(level->oversubscription, NEST_UNIT_RATIO, number,
+                                                  sizeof number));
+    }
+    nest_strbuf_printf(out, ", kind: %s}\n", nest_level_kind_word(level->kind));
+}
+
+static void write_cluster(const struct nest_scenario_spec *scenario, int indent,
+                          struct nest_strbuf *out)
+{
+    const struct nest_cluster_spec *cluster = &scenario->cluster;
+    const struct nest_cluster_spec empty = {.name = "", .source = ""};
+    write_block(nest_cluster_fields, cluster, &empty, indent, out);
+    nest_strbuf_printf(out, "%*sdevice:", indent, "");
+    if (scenario->device.ref) {
+        nest_strbuf_add(out, " ");
+        nest_yaml_text(scenario->device.ref, out);
+        nest_strbuf_add(out, "\n");
+    } else {
+        nest_strbuf_add(out, "\n");
+        write_device(&scenario->device, indent + 2, out);
+    }
+    nest_strbuf_printf(out, "%*slevels:\n", indent, "");
+    for (int i = 0; i < cluster->levels; i++) {
+        write_level(&cluster->level[i], indent + 2, out);
+    }
+}
+
+/* ---- Pins ---- */
+
+static void write_choice(int key, int64_t value, struct nest_strbuf *out)
+{
+    if (key == NEST_PIN_RECOMPUTE) {
+        nest_strbuf_add(out, nest_recompute_word((enum nest_recompute)value));
+    } else if (key == NEST_PIN_SP) {
+        nest_strbuf_add(out, value ? "true" : "false");
+    } else {
+        nest_strbuf_printf(out, "%" PRId64, value);
+    }
+}
+
+void nest_pin_write(const struct nest_pins_spec *pins, enum nest_pin_key key,
+                    struct nest_strbuf *out)
+{
+    const struct nest_pin *pin = &pins->pin[key];
+    for (int i = 0; i < pin->count; i++) {
+        nest_strbuf_add(out, i ? "|" : "");
+        write_choice((int)key, pin->range[i].low, out);
+        if (pin->range[i].high > pin->range[i].low) {
+            nest_strbuf_add(out, "..");
+            write_choice((int)key, pin->range[i].high, out);
+        }
+    }
+}
+
+void nest_order_write(const struct nest_order_pin *order, struct nest_strbuf *out)
+{
+    switch (order->kind) {
+    case NEST_ORDER_FREE:
+        break;
+    case NEST_ORDER_MEGATRON:
+        nest_strbuf_add(out, "tp-cp-dp-pp");
+        break;
+    case NEST_ORDER_NEST:
+        nest_strbuf_add(out, "tp-cp-pp-dp");
+        break;
+    case NEST_ORDER_SPLIT:
+        nest_strbuf_printf(out, "tp-cp-dp:%" PRId64 "-pp-dp:%" PRId64, order->dp_in, order->dp_out);
+        break;
+    }
+}
+
+static void write_pins(const struct nest_pins_spec *pins, struct nest_strbuf *out)
+{
+    bool any = false;
+    for (int key = 0; key < NEST_PINS; key++) {
+        if (pins->pin[key].count > 0) {
+            next_entry(&any, "pin", out);
+            nest_strbuf_printf(out, "%s: ", nest_pin_key_word((enum nest_pin_key)key));
+            nest_pin_write(pins, (enum nest_pin_key)key, out);
+        }
+    }
+    if (pins->order.kind != NEST_ORDER_FREE) {
+        next_entry(&any, "pin", out);
+        nest_strbuf_add(out, "order: ");
+        nest_order_write(&pins->order, out);
+    }
+    nest_strbuf_add(out, any ? "}\n" : "");
+}
+
+/* ---- The scenario ---- */
+
+static void write_parts(const struct nest_scenario_spec *scenario, struct nest_strbuf *out)
+{
+    nest_strbuf_add(out, "model:");
+    if (scenario->model.ref) {
+        nest_strbuf_add(out, " ");
+        nest_yaml_text(scenario->model.ref, out);
+        nest_strbuf_add(out, "\n");
+    } else {
+        nest_strbuf_add(out, "\n");
+        write_model(&scenario->model, 2, out);
+    }
+    nest_strbuf_add(out, "cluster:");
+    if (scenario->cluster.ref) {
+        nest_strbuf_add(out, " ");
+        nest_yaml_text(scenario->cluster.ref, out);
+        nest_strbuf_add(out, "\n");
+    } else {
+        nest_strbuf_add(out, "\n");
+        write_cluster(scenario, 2, out);
+    }
+}
+
+static void write_settings(const struct nest_scenario_spec *scenario, struct nest_strbuf *out)
+{
+    struct nest_scenario_spec defaults;
+    bool wanted[16];
+    nest_scenario_defaults(&defaults);
+    for (int i = 0; nest_train_fields[i].key; i++) {
+        wanted[i] = strcmp(nest_train_fields[i].key, "precision") == 0
+                        ? scenario->precision_given
+                        : differs(&nest_train_fields[i], &scenario->train, &defaults.train);
+    }
+    write_flow("train", nest_train_fields, &scenario->train, wanted, out);
+    for (int i = 0; nest_limits_fields[i].key; i++) {
+        wanted[i] = differs(&nest_limits_fields[i], &scenario->limits, &defaults.limits);
+    }
+    write_flow("limits", nest_limits_fields, &scenario->limits, wanted, out);
+    write_flow("overlap", nest_overlap_fields, &scenario->overlap, scenario->overlap_given, out);
+    write_pins(&scenario->pins, out);
+    if (scenario->allow_stage_zero || scenario->allow_stage_tp) {
+        nest_strbuf_printf(out, "allow: [%s%s%s]\n", scenario->allow_stage_zero ? "stage_zero" : "",
+                           scenario->allow_stage_zero && scenario->allow_stage_tp ? ", " : "",
+                           scenario->allow_stage_tp ? "stage_tp" : "");
+    }
+}
+
+void nest_scenario_write(const struct nest_scenario_spec *scenario, struct nest_strbuf *out)
+{
+    if (scenario->name[0]) {
+        nest_strbuf_add(out, "name: ");
+        nest_yaml_text(scenario->name, out);
+        nest_strbuf_add(out, "\n");
+    }
+    write_parts(scenario, out);
+    write_settings(scenario, out);
+    for (int i = 0; i < scenario->edits; i++) {
+        nest_strbuf_add(out, i ? "  - {" : "edits:\n  - {");
+        nest_yaml_text(scenario->edit[i].path, out);
+        nest_strbuf_add(out, ": ");
+        nest_yaml_text(scenario->edit[i].value, out);
+        nest_strbuf_add(out, "}\n");
+    }
+    for (int i = 0; i < scenario->scripts; i++) {
+        nest_strbuf_add(out, i ? "  - " : "scripts:\n  - ");
+        nest_yaml_text(scenario->script[i], out);
+        nest_strbuf_add(out, "\n");
+    }
+}
