@@ -21,6 +21,7 @@ struct nest_comm {
     int top;                    /* the level at which all members meet */
     int64_t m[NEST_MAX_LEVELS]; /* [k] most level-(k-1) groups touched under one level-k group */
     int64_t q[NEST_MAX_LEVELS]; /* [k] most members under one level-(k-1) group; q[0] = 1 */
+    int64_t p[NEST_MAX_LEVELS]; /* [k] fewest members under one it touches; = q where even */
     int64_t g[NEST_MAX_LEVELS]; /* [k] communicators of the kind with members there, all active */
 };
 
