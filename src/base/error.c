@@ -72,7 +72,10 @@ void nest_error_format(const struct nest_error *error, struct nest_strbuf *out)
     if (error->mark.file) {
         nest_strbuf_add(out, error->mark.file);
         if (error->mark.line > 0) {
-            nest_strbuf_printf(out, ":%d:%d", error->mark.line, error->mark.column);
+            nest_strbuf_printf(out, ":%d", error->mark.line);
+            if (error->mark.column > 0) {
+                nest_strbuf_printf(out, ":%d", error->mark.column);
+            }
         }
         nest_strbuf_add(out, ": ");
     }

@@ -1,0 +1,2 @@
+-- expect: collectgarbage knows only "count" here
+collectgarbage("stop")

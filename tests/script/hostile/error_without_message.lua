@@ -1,0 +1,2 @@
+-- expect: the script raised a nil
+error()

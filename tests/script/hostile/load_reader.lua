@@ -1,0 +1,2 @@
+-- expect: load takes the program as one string here
+load(function() return "" end)

@@ -1,0 +1,3 @@
+-- expect: the script ran longer than its 20000000 instructions
+while true do
+end

@@ -1,0 +1,4 @@
+-- expect: the script ran longer than its 20000000 instructions
+while true do
+  pcall(function() while true do end end)
+end

@@ -1,0 +1,3 @@
+-- expect: C stack overflow
+local function deeper() return coroutine.wrap(deeper)() end
+deeper()

@@ -1,0 +1,4 @@
+-- expect: C stack overflow
+local t = {}
+setmetatable(t, {__tostring = function(self) return tostring(self) end})
+print(t)

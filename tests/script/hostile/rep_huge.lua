@@ -1,0 +1,2 @@
+-- expect: resulting string too large
+local s = string.rep("x", 1000000000)

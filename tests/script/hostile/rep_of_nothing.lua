@@ -1,0 +1,3 @@
+-- expect: ok
+assert(string.rep("", 1 << 40) == "")
+assert(("x"):rep(0) == "")

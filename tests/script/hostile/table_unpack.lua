@@ -1,0 +1,2 @@
+-- expect: too many results to unpack
+table.unpack({}, 1, 100000000)

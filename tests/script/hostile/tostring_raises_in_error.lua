@@ -1,0 +1,2 @@
+-- expect: the script raised a table
+error(setmetatable({}, {__tostring = function() error("again") end}))

@@ -1,0 +1,2 @@
+-- expect: a metatable may have no __mode: weak tables are not available
+setmetatable({}, {__mode = "k"})
