@@ -52,6 +52,28 @@ static void read_collectives(struct nest_field_reader *reader, const struct nest
     model->profile_collectives_included = node->text[0] == 'i';
 }
 
+static const struct nest_field vision_fields[] = {
+    SIZE("layers", vision.layers, 1, 100000),
+    SIZE("hidden", vision.hidden, 1, 1 << 20),
+    SIZE("ffn", vision.ffn, 1, 1 << 24),
+    SIZE("heads", vision.heads, 1, 1 << 16),
+    SIZE("tokens", vision.tokens, 1, 1 << 28),
+    SIZE("patch", vision.patch, 1, 1 << 12),
+    SIZE("projection", vision.projection, 1, 2),
+    FLAG("gated", vision.gated),
+    NEST_FIELD_END,
+};
+
+static const struct nest_field mamba_fields[] = {
+    SIZE("state", mamba.state, 1, 1 << 16),
+    SIZE("conv", mamba.conv, 1, 1 << 10),
+    SIZE("inner", mamba.inner, 1, 1 << 24),
+    SIZE("rank", mamba.rank, 1, 1 << 20),
+    SIZE("attention_every", mamba.attention_every, 1, 100000),
+    {.key = "attention_first", .type = NEST_FIELD_COUNT, AT(mamba.attention_first), .high = 100000},
+    NEST_FIELD_END,
+};
+
 const struct nest_field nest_model_fields[] = {
     {.key = "name", .type = NEST_FIELD_TEXT, AT(name)},
     {.key = "aliases", .type = NEST_FIELD_IGNORED},
@@ -87,6 +109,9 @@ const struct nest_field nest_model_fields[] = {
     FLAG("router_bias", router_bias),
     {.key = "capacity", .type = NEST_FIELD_NUMBER, AT(capacity), .high = 1000},
     FLAG("causal", causal),
+    {.key = "encoder_layers", .type = NEST_FIELD_COUNT, AT(encoder_layers), .high = 100000},
+    {.key = "vision", .type = NEST_FIELD_TABLE, .table = vision_fields},
+    {.key = "mamba", .type = NEST_FIELD_TABLE, .table = mamba_fields},
     {.key = "params", .type = NEST_FIELD_NUMBER, AT(params_published), .low = 1, .high = 1e16},
     {.key = "active_params",
      .type = NEST_FIELD_NUMBER,
@@ -182,6 +207,42 @@ static void check_experts(const struct nest_model_spec *model, const struct nest
     }
 }
 
+/* A part that is there at all has all of its sizes. */
+static void check_part(const char *key, const struct nest_field *table,
+                       const struct nest_model_spec *model, const struct nest_origin *origin,
+                       struct nest_errors *errors)
+{
+    const struct nest_node *part = nest_node_get(origin->root, key);
+    for (const struct nest_field *field = table; field->key; field++) {
+        const void *value = (const char *)model + field->offset;
+        if (field->type == NEST_FIELD_COUNT && field->low > 0 && *(const int64_t *)value == 0 &&
+            !nest_fields_mean(part, table, field->key)) {
+            nest_origin_fault(origin, errors, key, NULL, "%s has no '%s'", key, field->key);
+        }
+    }
+}
+
+static void check_parts(const struct nest_model_spec *model, const struct nest_origin *origin,
+                        struct nest_errors *errors)
+{
+    if (nest_node_get(origin->root, "vision") || model->vision.layers > 0) {
+        check_part("vision", vision_fields, model, origin, errors);
+        if (model->vision.heads > 0 && model->vision.hidden % model->vision.heads != 0) {
+            nest_origin_fault(origin, errors, "vision", "expected a divisor of hidden",
+                              "hidden %" PRId64 " does not divide into %" PRId64 " heads",
+                              model->vision.hidden, model->vision.heads);
+        }
+    }
+    if (nest_node_get(origin->root, "mamba") || model->mamba.state > 0) {
+        check_part("mamba", mamba_fields, model, origin, errors);
+    }
+    if (model->encoder_layers > model->layers && model->layers > 0) {
+        nest_origin_fault(origin, errors, "encoder_layers", "they are the first of the layers",
+                          "encoder_layers %" PRId64 " exceeds %" PRId64 " layers",
+                          model->encoder_layers, model->layers);
+    }
+}
+
 void nest_model_check(const struct nest_model_spec *model, const struct nest_origin *origin,
                       struct nest_errors *errors)
 {
@@ -189,6 +250,7 @@ void nest_model_check(const struct nest_model_spec *model, const struct nest_ori
         check_heads(model, origin, errors);
         check_attention(model, origin, errors);
         check_experts(model, origin, errors);
+        check_parts(model, origin, errors);
     }
 }
 
