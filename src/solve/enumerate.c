@@ -325,7 +325,7 @@ static bool each_chunking(const struct nest_space *space, const struct nest_fami
     const struct nest_problem *problem = space->problem;
     const int64_t chunks = problem->model->spec->layers + 2;
     const bool plain = family->widths > 1 || problem->allow_stage_zero || grid->pp == 1;
-    const int64_t most = plain ? 1 : chunks / grid->pp;
+    const int64_t most = plain || !problem->pins.pin[NEST_PIN_VIRTUAL_STAGES].count ? 1 : chunks / grid->pp;
     for (grid->virtual_stages = 1; grid->virtual_stages <= most; grid->virtual_stages++) {
         if (allows(problem, NEST_PIN_VIRTUAL_STAGES, grid->virtual_stages) &&
             legal_grid(space, family, grid) && !visit(context, grid)) {

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cost/interleave.h"
+
 /* A value of the recurrence. */
 struct label {
     struct nest_step step;
@@ -51,7 +53,10 @@ struct nest_recurrence {
     size_t carrier_capacity;
     struct remembered *memory;
     uint64_t call;
-    nest_ps least_link; /* no transfer of this chain is cheaper */
+    struct nest_range *range; /* [chunks] of the stage being priced */
+    size_t range_capacity;
+    int64_t virtual_stages; /* v */
+    nest_ps least_link;     /* no transfer of this chain is cheaper */
     int64_t states;
     bool out_of_memory;
     const struct nest_chain *chain;
@@ -91,6 +96,7 @@ void nest_recurrence_free(struct nest_recurrence *r)
     free(r->run_start);
     free(r->carrier);
     free(r->memory);
+    free(r->range);
     free(r);
 }
 
@@ -136,6 +142,7 @@ static bool reserve(struct nest_recurrence *r)
     GROW(r, r->largest, r->largest_capacity, layers);
     GROW(r, r->run_start, r->run_capacity, layers);
     GROW(r, r->carrier, r->carrier_capacity, layout->widths);
+    GROW(r, r->range, r->range_capacity, chain->interleave ? chain->interleave->chunks : 1);
     GROW(r, r->places_before, r->stages_capacity, layout->stages + 1);
     size_t places = 0;
     size_t sets = 0;
@@ -197,22 +204,51 @@ static nest_ps least_transfer(const struct nest_recurrence *r, int after)
     return least;
 }
 
-static void prepare_bounds(struct nest_recurrence *r)
+static void prepare_layers(struct nest_recurrence *r)
 {
     const struct nest_chain *chain = r->chain;
-    r->least[0] = 0;
-    r->largest[0] = 0;
     r->least_link = NEST_PS_MAX;
     for (int i = 0; i < chain->layers; i++) {
         const bool same = i > 0 && chain->kind_of[i] == chain->kind_of[i - 1];
-        const nest_ps time = same ? r->least[i] - r->least[i - 1] : least_of_layer(chain, i);
-        r->least[i + 1] = r->least[i] + time;
-        r->largest[i + 1] = time > r->largest[i] ? time : r->largest[i];
+        r->least[i + 1] = same ? r->least[i] : least_of_layer(chain, i);
         r->run_start[i] = same ? r->run_start[i - 1] : i;
         if (!same && i + 1 < chain->layers) {
             const nest_ps link = least_transfer(r, i);
             r->least_link = link < r->least_link ? link : r->least_link;
         }
+    }
+}
+
+/* The least time of each column; transfers may hide entirely. */
+static void prepare_columns(struct nest_recurrence *r)
+{
+    const struct nest_chain *chain = r->chain;
+    const struct nest_interleave *in = chain->interleave;
+    const int layers = chain->layout->place[1][0].table[0]->layers;
+    const nest_ps block = least_of_layer(chain, in->lead);
+    r->least_link = 0;
+    for (int i = 0; i < chain->layers; i++) {
+        r->least[i + 1] = in->chunks * block;
+    }
+    r->least[1] += in->lead ? least_of_layer(chain, 0) : 0;
+    r->least[1] -= in->short_first ? block : 0;
+    r->least[chain->layers] += in->trail ? least_of_layer(chain, layers - 1) : 0;
+    r->least[chain->layers] -= in->short_last ? block : 0;
+}
+
+static void prepare_bounds(struct nest_recurrence *r)
+{
+    if (r->chain->interleave) {
+        prepare_columns(r);
+    } else {
+        prepare_layers(r);
+    }
+    r->least[0] = 0;
+    r->largest[0] = 0;
+    for (int i = 1; i <= r->chain->layers; i++) {
+        const nest_ps time = r->least[i];
+        r->largest[i] = time > r->largest[i - 1] ? time : r->largest[i - 1];
+        r->least[i] += r->least[i - 1];
     }
 }
 
@@ -228,7 +264,7 @@ static bool hopeless(const struct nest_recurrence *r, struct nest_step step, int
         step.bottleneck = most > step.bottleneck ? most : step.bottleneck;
     }
     step.tail = 0;
-    return nest_step_time(step, r->chain->microbatches, 1, 0) > r->limit;
+    return nest_step_time(step, r->chain->microbatches, r->virtual_stages, 0) > r->limit;
 }
 
 /* ---- The cost of one stage ---- */
@@ -289,9 +325,9 @@ struct choice {
     int mode, zero; /* indices into the chain's modes and the place's tables */
 };
 
-/* False if the stage does not fit in memory; *out lacks only the boundary behind it. */
-static bool price_choice(struct nest_recurrence *r, const struct choice *c,
-                         struct nest_stage_cost *out)
+/* One stage with a single run of layers. False if it does not fit in memory. */
+static bool price_layers(struct nest_recurrence *r, const struct choice *c, struct nest_link out,
+                         struct nest_stage_cost *cost)
 {
     const struct nest_chain *chain = r->chain;
     const struct terms *terms =
@@ -300,27 +336,65 @@ static bool price_choice(struct nest_recurrence *r, const struct choice *c,
     if (terms->fixed + in_flight * terms->activations > chain->memory_limit) {
         return false;
     }
-    out->bw = terms->bw;
-    out->in = transfer(r, c->first - 1, c->in);
-    out->sync = terms->sync;
-    out->optimizer = terms->optimizer;
-    out->load = terms->busy + out->in;
+    cost->bw = terms->bw;
+    cost->in = transfer(r, c->first - 1, c->in);
+    cost->out = transfer(r, c->last, out);
+    cost->load = terms->busy + cost->in + cost->out;
+    cost->sync = terms->sync;
+    cost->optimizer = terms->optimizer;
     return true;
 }
 
-/* Adds the boundary after layer `last` to a stage that lacks it. */
-static void close_stage(const struct nest_recurrence *r, int last, struct nest_link out,
-                        struct nest_stage_cost *stage)
+void nest_interleave_ranges(const struct nest_interleave *interleave, int columns, int first,
+                            int last, struct nest_range *range)
 {
-    stage->out = transfer(r, last, out);
-    stage->load += stage->out;
+    for (int i = 0; i < interleave->chunks; i++) {
+        const int before = interleave->lead - interleave->short_first + i * columns;
+        range[i] = (struct nest_range){before + first, before + last};
+    }
+    if (first == 0) {
+        range[0].low = 0;
+    }
+    if (last == columns - 1) {
+        range[interleave->chunks - 1].high += interleave->trail - interleave->short_last;
+    }
+}
+
+/* One stage of several chunks. */
+static bool price_columns(struct nest_recurrence *r, const struct choice *c, struct nest_link out,
+                          struct nest_stage_cost *cost)
+{
+    const struct nest_chain *chain = r->chain;
+    const struct nest_interleave *interleave = chain->interleave;
+    const int stages = chain->layout->stages;
+    const struct nest_chunks_query query = {
+        .chunks = interleave->chunks,
+        .layers = r->range,
+        .recompute = chain->mode[c->mode],
+        .stage = stages - c->s,
+        .stages = stages,
+        .in_level = c->s == stages ? interleave->wrap_level : c->in.level,
+        .out_level = c->s == 1 ? interleave->wrap_level : out.level,
+        .microbatches = chain->microbatches,
+        .pp_overlap = interleave->pp_overlap,
+    };
+    nest_interleave_ranges(interleave, chain->layers, c->first, c->last, r->range);
+    nest_chunks_cost(c->place->table[c->zero], &query, cost);
+    return cost->memory.total <= chain->memory_limit;
+}
+
+/* The stage between its two links. False if it does not fit in memory. */
+static bool price_stage(struct nest_recurrence *r, const struct choice *c, struct nest_link out,
+                        struct nest_stage_cost *cost)
+{
+    return r->chain->interleave ? price_columns(r, c, out, cost) : price_layers(r, c, out, cost);
 }
 
 static struct label combine(const struct nest_recurrence *r, const struct choice *c,
                             const struct nest_stage_cost *stage, const struct label *rest)
 {
     return (struct label){
-        nest_step_prepend(stage, rest->step, 1),
+        nest_step_prepend(stage, rest->step, r->virtual_stages),
         rest->used + r->chain->layout->tp[c->place->width],
     };
 }
@@ -378,23 +452,19 @@ static void offer(struct nest_recurrence *r, const struct choice *c, const struc
 static void extend(struct nest_recurrence *r, const struct choice *c)
 {
     struct nest_stage_cost stage;
-    if (!price_choice(r, c, &stage)) {
-        return;
-    }
-    if (c->s == 1) {
-        close_stage(r, c->last, open_end, &stage);
+    if (c->s == 1 && price_stage(r, c, open_end, &stage)) {
         const struct label label = combine(r, c, &stage, &nothing);
         offer(r, c, &label);
-        return;
     }
     for (int a = 0; a < c->place->arcs; a++) {
         const struct nest_arc arc = c->place->arc[a];
         const struct nest_place *next = &r->chain->layout->place[c->s - 1][arc.next];
         const struct set rest = *set_at(r, c->s - 1, arc.next, c->last + 1, arc.link);
-        struct nest_stage_cost closed = stage;
-        close_stage(r, c->last, next->link[arc.link], &closed);
+        if (rest.count == 0 || !price_stage(r, c, next->link[arc.link], &stage)) {
+            continue;
+        }
         for (uint32_t v = 0; v < rest.count; v++) {
-            const struct label label = combine(r, c, &closed, &r->pool[rest.from + v]);
+            const struct label label = combine(r, c, &stage, &r->pool[rest.from + v]);
             offer(r, c, &label);
         }
     }
@@ -439,13 +509,21 @@ static void solve_cell(struct nest_recurrence *r, int s, int place, int first, i
     keep_set(r, set_at(r, s, place, first, link));
 }
 
+/* False where an interleaved chain fixes the ends of the pipeline elsewhere. */
+static bool is_open(const struct nest_chain *chain, int s, int place)
+{
+    const struct nest_interleave *in = chain->interleave;
+    return !in || ((s > 1 || place == in->last_place) &&
+                   (s < chain->layout->stages || in->wrap_level_of[place] == in->wrap_level));
+}
+
 static void solve_stage(struct nest_recurrence *r, int s)
 {
     const struct nest_layout *layout = r->chain->layout;
     const int ahead = layout->stages - s;
     const int furthest = ahead == 0 ? 0 : r->chain->layers - s;
     for (int p = 0; p < layout->count[s]; p++) {
-        for (int first = ahead; first <= furthest; first++) {
+        for (int first = ahead; first <= furthest && is_open(r->chain, s, p); first++) {
             for (int l = 0; l < layout->place[s][p].links && !too_many(r, s, first); l++) {
                 solve_cell(r, s, p, first, l);
             }
@@ -455,29 +533,29 @@ static void solve_stage(struct nest_recurrence *r, int s)
 
 /* ---- The plan behind the value ---- */
 
-/* The stages in front of those still to be chosen. The last of them lacks its boundary, which
- * depends on where the next one sits. */
+/* The stages in front of those still to be chosen. The last of them is not priced yet: its link
+ * downstream depends on where the next one sits. */
 struct front {
     struct nest_step step;
-    nest_ps drained; /* what the closed stages take off later tails */
+    nest_ps drained; /* what its stages take off later tails */
     int64_t used;
-    int closed; /* number of closed stages */
-    int last;   /* last layer of the open stage */
-    struct nest_stage_cost open;
+    struct choice open;
+    bool empty;
 };
 
-/* The front with its open stage closed by the link. */
-static struct front close_front(const struct nest_recurrence *r, const struct front *front,
+/* The front with its open stage priced. */
+static struct front close_front(struct nest_recurrence *r, const struct front *front,
                                 struct nest_link link)
 {
     struct front f = *front;
-    if (f.last >= 0) {
-        close_stage(r, f.last, link, &f.open);
-        const nest_ps tail = nest_step_tail(&f.open) - f.drained;
-        f.step.bottleneck = f.open.load > f.step.bottleneck ? f.open.load : f.step.bottleneck;
-        f.step.fill += f.open.load;
+    struct nest_stage_cost stage;
+    if (!f.empty && price_stage(r, &f.open, link, &stage)) {
+        const nest_ps tail = nest_step_tail(&stage) - f.drained;
+        f.step.bottleneck = stage.load > f.step.bottleneck ? stage.load : f.step.bottleneck;
+        f.step.fill += stage.load;
         f.step.tail = tail > f.step.tail ? tail : f.step.tail;
-        f.drained += nest_step_drain(&f.open, 1);
+        f.drained += nest_step_drain(&stage, r->virtual_stages);
+        f.used += r->chain->layout->tp[f.open.place->width];
     }
     return f;
 }
@@ -502,7 +580,7 @@ static struct target complete(const struct nest_recurrence *r, const struct fron
         .fill = front->step.fill + rest->step.fill,
         .tail = tail > front->step.tail ? tail : front->step.tail,
     };
-    return (struct target){nest_step_time(whole, r->chain->microbatches, 1, tied),
+    return (struct target){nest_step_time(whole, r->chain->microbatches, r->virtual_stages, tied),
                            front->used + rest->used};
 }
 
@@ -540,6 +618,11 @@ static struct nest_place *seat(const struct nest_recurrence *r, const struct sea
     return &places[arc.next];
 }
 
+static int place_index(const struct nest_chain *chain, const struct choice *c)
+{
+    return (int)(c->place - chain->layout->place[c->s]);
+}
+
 static nest_ps tied_time(const struct nest_chain *chain, const struct nest_place *first)
 {
     return chain->layout->stages > 1 ? first->table[0]->tied_time : 0;
@@ -552,13 +635,16 @@ static bool choose_stage(struct nest_recurrence *r, const struct seats *seats,
 {
     const struct nest_chain *chain = r->chain;
     c->s = seats->s;
-    c->first = front->last + 1;
+    c->first = front->empty ? 0 : front->open.last + 1;
     const int end = chain->layers - (c->s - 1);
     for (c->last = c->s == 1 ? end - 1 : c->first; c->last < end; c->last++) {
         for (c->mode = 0; c->mode < chain->modes; c->mode++) {
             for (c->zero = 0; c->zero < chain->zeros; c->zero++) {
                 for (int i = 0; i < seats->count; i++) {
                     c->place = seat(r, seats, i, &c->in);
+                    if (!is_open(chain, c->s, place_index(chain, c))) {
+                        continue;
+                    }
                     const struct front closed = close_front(r, front, c->in);
                     tied = seats->before ? tied : tied_time(chain, c->place);
                     if (!better(target, best_with(r, &closed, c, tied))) {
@@ -576,7 +662,7 @@ static struct target best_value(const struct nest_recurrence *r)
 {
     const struct nest_layout *layout = r->chain->layout;
     const int s = layout->stages;
-    const struct front empty = {.step = NEST_STEP_EMPTY, .last = -1};
+    const struct front empty = {.step = NEST_STEP_EMPTY, .empty = true};
     struct target best = {NEST_PS_MAX, 0};
     for (int p = 0; p < layout->count[s]; p++) {
         const struct set set = *set_at(r, s, p, 0, 0);
@@ -592,7 +678,7 @@ static struct target best_value(const struct nest_recurrence *r)
 static void walk(struct nest_recurrence *r, struct target target, struct nest_chosen *chosen)
 {
     const struct nest_chain *chain = r->chain;
-    struct front front = {.step = NEST_STEP_EMPTY, .last = -1};
+    struct front front = {.step = NEST_STEP_EMPTY, .empty = true};
     struct seats seats = {chain->layout->stages, chain->layout->count[chain->layout->stages], NULL};
     nest_ps tied = 0;
     for (int i = 0; seats.s > 0; i++) {
@@ -601,9 +687,8 @@ static void walk(struct nest_recurrence *r, struct target target, struct nest_ch
             return;
         }
         front = close_front(r, &front, c.in);
-        (void)price_choice(r, &c, &front.open);
-        front.last = c.last;
-        front.used += chain->layout->tp[c.place->width];
+        front.open = c;
+        front.empty = false;
         chosen[i] = (struct nest_chosen){c.first, c.last, chain->mode[c.mode], c.zero, c.place};
         tied = i == 0 ? tied_time(chain, c.place) : tied;
         seats = (struct seats){seats.s - 1, c.place->arcs, c.place};
@@ -619,6 +704,7 @@ enum nest_status nest_recurrence_solve(struct nest_recurrence *r, const struct n
     r->pool_count = 0;
     r->out_of_memory = false;
     r->call++;
+    r->virtual_stages = chain->interleave ? chain->interleave->chunks : 1;
     const int stages = chain->layout->stages;
     if (!reserve(r)) {
         return NEST_NO_MEMORY;

@@ -20,11 +20,30 @@
 #include "plan/step.h"
 #include "solve/layout.h"
 
+/* Interleaving: v chunks per stage of a chain of equal blocks. The recurrence then splits COLUMNS
+ * of v blocks, one in each chunk of a stage: a stage with n columns holds v chunks of n blocks. The
+ * first chunk of all also holds the layers before the blocks (lead) and the last one those behind
+ * (trail); either may be one block short. */
+struct nest_interleave {
+    int chunks;                   /* v > 1 */
+    int lead, trail;              /* layers of the model outside the blocks: 0 or 1 each */
+    bool short_first, short_last; /* one block less in the first, the last chunk of all */
+    double pp_overlap;            /* knob of the transfers, as in nest_chunks_query */
+    /* The wrap-around link joins the last stage to the first. It is fixed beforehand: only the
+     * place `last_place` of the last stage, and first stages from which the link to it crosses
+     * wrap_level, are considered. */
+    int last_place;
+    const int *wrap_level_of; /* [places of the first stage] */
+    int wrap_level;
+};
+
 /* What is asked. Borrowed. */
 struct nest_chain {
     const struct nest_layout *layout; /* with its tables attached */
-    int layers;
-    const int *kind_of; /* [layers] equal numbers mark layers that every table prices alike */
+    int layers;                       /* interleaved: columns */
+    const int *kind_of; /* [layers] equal numbers mark layers that every table prices alike; unused
+                           when interleaved */
+    const struct nest_interleave *interleave; /* NULL: v = 1 */
     int modes;
     enum nest_recompute mode[NEST_RECOMPUTES]; /* the recompute modes allowed, ascending */
     int zeros;                                 /* tables per place */
@@ -32,13 +51,18 @@ struct nest_chain {
     int64_t memory_limit;
 };
 
-/* One stage of the answer, first stage first. */
+/* One stage of the answer, first stage first; layers are columns when interleaved. */
 struct nest_chosen {
     int first, last;
     enum nest_recompute recompute;
     int zero;                       /* index among the tables of the place */
     const struct nest_place *place; /* of the chain's layout */
 };
+
+/* The layers of the chunks of stage i of s, which holds columns first…last of `columns`. range:
+ * [chunks]. Where the columns lie within the run of blocks is true to the plan. */
+void nest_interleave_ranges(const struct nest_interleave *interleave, int columns, int first,
+                            int last, struct nest_range *range);
 
 /* Scratch that grows as needed and is reused from call to call; all zero to begin with. */
 struct nest_recurrence;

@@ -115,7 +115,8 @@ static void make_instance(struct test_random *random, struct instance *in)
     *in = (struct instance){.arena = NEST_ARENA_INIT};
     test_small_cluster(random, &in->arena, &in->cluster);
     in->layers = 1 + (int)test_random_below(random, LAYERS_MAX);
-    in->stages = 1 + (int)test_random_below(random, STAGES_MAX);
+    in->stages =
+        1 + (int)test_random_below(random, STAGES_MAX < in->layers ? STAGES_MAX : in->layers);
     in->modes = 1 + (int)test_random_below(random, NEST_RECOMPUTES);
     for (int m = 0; m < in->modes; m++) {
         in->mode[m] = (enum nest_recompute)m;
@@ -139,7 +140,7 @@ static void make_instance(struct test_random *random, struct instance *in)
         .dp_out = 1 + test_random_below(random, 3),
     };
     in->microbatches = 1 + test_random_below(random, 6);
-    in->memory_limit = 20 + test_random_below(random, 160);
+    in->memory_limit = 40 + test_random_below(random, 400);
     for (int p = 0; p < in->phases; p++) {
         for (int w = 0; w < in->widths; w++) {
             for (int z = 0; z < in->zeros; z++) {
