@@ -13,14 +13,15 @@
 
 #include "plan/plan.h"
 #include "solve/recurrence.h"
-#include "support/random.h"
-#include "support/small_cluster.h"
+#include "support/cluster.h"
+#include "support/seed.h"
 
 enum { LAYERS_MAX = 7, STAGES_MAX = 4, PHASES = 3, WIDTHS_MAX = 2, ZEROS_MAX = 2 };
 
 /* One instance: a cluster, a strategy, and a table for every way in which stages may differ. */
 struct instance {
     struct nest_arena arena;
+    struct test_cluster made;
     struct nest_cluster cluster;
     struct nest_strategy strategy;
     int layers, stages, modes, zeros, widths, phases;
@@ -113,7 +114,13 @@ static void fill_table(struct test_random *random, struct instance *in,
 static void make_instance(struct test_random *random, struct instance *in)
 {
     *in = (struct instance){.arena = NEST_ARENA_INIT};
-    test_small_cluster(random, &in->arena, &in->cluster);
+    const int64_t most = 6 + test_random_below(random, 26);
+    if (test_random_below(random, 2)) {
+        test_cluster_uniform(&in->made, random, most);
+    } else {
+        test_cluster_irregular(&in->made, random, most);
+    }
+    in->cluster = in->made.tree;
     in->layers = 1 + (int)test_random_below(random, LAYERS_MAX);
     in->stages =
         1 + (int)test_random_below(random, STAGES_MAX < in->layers ? STAGES_MAX : in->layers);
@@ -136,8 +143,8 @@ static void make_instance(struct test_random *random, struct instance *in)
         .etp = 1,
         .micro_batch = 1,
         .virtual_stages = 1,
-        .dp_in = 1 + test_random_below(random, 3),
-        .dp_out = 1 + test_random_below(random, 3),
+        .dp_in = 1 + test_random_below(random, 1 + test_random_below(random, 3)),
+        .dp_out = 1 + test_random_below(random, 1 + test_random_below(random, 3)),
     };
     in->microbatches = 1 + test_random_below(random, 6);
     in->memory_limit = 40 + test_random_below(random, 400);
@@ -470,7 +477,7 @@ static void fail_with(const struct answer *a, const struct answer *b, uint64_t s
 
 static void check_seed(uint64_t seed, struct nest_recurrence *scratch, int64_t *plans, int *found)
 {
-    struct test_random random = test_random_seed(seed);
+    struct test_random random = {seed * UINT64_C(0x9E3779B97F4A7C15)};
     struct instance in;
     make_instance(&random, &in);
     const struct answer expected = enumerate(&in, plans);
@@ -487,6 +494,7 @@ static void check_seed(uint64_t seed, struct nest_recurrence *scratch, int64_t *
         assert_false(solve(&in, scratch, expected.step - 1).found);
     }
     nest_arena_free(&in.arena);
+    test_cluster_free(&in.made);
 }
 
 static void recurrence_equals_brute_force(void **state)
