@@ -18,17 +18,6 @@ enum nest_status nest_problem_build(const struct nest_scenario_spec *scenario,
     if (built != NEST_OK) {
         return built;
     }
-    const double limit =
-        scenario->limits.memory > 0 ? scenario->limits.memory : scenario->device.memory;
-    *out = (struct nest_problem){
-        .model = model,
-        .cluster = cluster,
-        .train = scenario->train,
-        .overlap = scenario->overlap,
-        .pins = scenario->pins,
-        .memory_limit = (int64_t)limit,
-        .allow_stage_zero = scenario->allow_stage_zero,
-        .allow_stage_tp = scenario->allow_stage_tp,
-    };
+    nest_problem_init(out, scenario, model, cluster);
     return NEST_OK;
 }
