@@ -32,12 +32,8 @@ static void add_memory(struct nest_memory *sum, const struct nest_memory *chunk)
     sum->weights += chunk->weights;
     sum->gradients += chunk->gradients;
     sum->optimizer += chunk->optimizer;
-    sum->logits += chunk->logits;
     sum->activations = larger(sum->activations, chunk->activations);
-    if (chunk->working + chunk->gathered > sum->working + sum->gathered) {
-        sum->working = chunk->working;
-        sum->gathered = chunk->gathered;
-    }
+    nest_memory_peak(sum, chunk);
     sum->buffers = chunk->buffers;
     sum->reserve = chunk->reserve;
 }

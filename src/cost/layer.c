@@ -1,5 +1,7 @@
 #include "cost/layer.h"
 
+#include "cost/framework.h"
+
 /* Times of one layer's communications at one place, seconds before overlap. */
 struct messages {
     const struct nest_problem *problem;
@@ -90,8 +92,12 @@ static void backward(const struct messages *m, struct direction *out)
     const struct nest_layer_work *w = m->work;
     const struct nest_overlap_spec *knob = &m->problem->overlap;
     out->compute = w->bw;
-    out->tp = exposed(tp_time(m, w->gathers_bw + w->moe_gathers, w->reduces_bw, false), knob->tp,
-                      w->gemm_bw);
+    const double gathers = tp_time(m, w->gathers_bw + w->moe_gathers, 0, false);
+    const double reduces = tp_time(m, 0, w->reduces_bw, false);
+    const bool async = nest_framework_traits(m->problem->train.framework).async_tp;
+    /* Half of the backward GEMMs' time is the weight gradient's. */
+    const double beside = exposed(reduces, async ? 1.0 : 0.0, 0.5 * w->gemm_bw);
+    out->tp = exposed(gathers + beside, knob->tp, w->gemm_bw);
     out->cp = ring_time(m, 2.0, w->attention_bw);
     out->ep = expert_time(m, w->shared_bw);
 }
@@ -119,6 +125,14 @@ static int64_t divided(int64_t bytes, int64_t parts)
     return (bytes + parts - 1) / parts;
 }
 
+/* Parameters gathered at a time: a layer; DeepSpeed holds no more than 1e9 live ones and reduces in
+ * buckets (stage3_max_live_parameters, reduce_bucket_size). */
+static int64_t live_unit(const struct nest_problem *problem, int64_t layer)
+{
+    const int64_t most = 500000000;
+    return problem->train.framework == NEST_DEEPSPEED && layer > most ? most : layer;
+}
+
 static void set_state(const struct nest_problem *problem, const struct nest_layer_work *work,
                       const struct nest_strategy *s, struct nest_layer_cost *out)
 {
@@ -135,8 +149,11 @@ static void set_state(const struct nest_problem *problem, const struct nest_laye
     out->expert_sync = work->expert;
     /* One unit is live unsharded: its gradients, and under ZeRO 3 its weights and the next one's,
      * which are fetched ahead. */
-    out->gathered = s->zero >= 2 && dense * expert > 1 ? bytes.gradient * whole : 0;
-    out->gathered += s->zero >= 3 && dense * expert > 1 ? 2 * bytes.gathered * whole : 0;
+    if (dense * expert > 1) {
+        const int64_t unit = live_unit(problem, whole);
+        out->gathered = s->zero >= 2 ? bytes.gradient * unit : 0;
+        out->gathered += s->zero >= 3 ? 2 * bytes.gathered * unit : 0;
+    }
 }
 
 void nest_layer_price(const struct nest_problem *problem, const struct nest_layer_work *work,

@@ -200,6 +200,17 @@ void nest_cost_table_fill(const struct nest_problem *problem, const struct nest_
     out->reserve_pipeline = (int64_t)device->reserve_per_group;
 }
 
+void nest_memory_peak(struct nest_memory *sum, const struct nest_memory *other)
+{
+    const int64_t one = sum->working + sum->gathered + sum->logits;
+    const int64_t two = other->working + other->gathered + other->logits;
+    const int64_t gathered = one >= two ? sum->gathered : other->gathered;
+    sum->logits = sum->logits > other->logits ? sum->logits : other->logits;
+    const int64_t rest = (one >= two ? one : two) - sum->logits;
+    sum->gathered = gathered < rest ? gathered : rest;
+    sum->working = rest - sum->gathered;
+}
+
 static void stage_memory(const struct nest_cost_table *table, const struct nest_stage_query *query,
                          struct nest_memory *out)
 {
@@ -209,19 +220,17 @@ static void stage_memory(const struct nest_cost_table *table, const struct nest_
     out->gradients = to->gradients - from->gradients;
     out->optimizer = to->optimizer - from->optimizer;
     out->activations = query->in_flight * (to->activations - from->activations);
-    out->logits = to->logits - from->logits;
     if (nest_stage_has_tied_copy(table, query->first, query->last)) {
         out->weights += table->tied.weights;
         out->gradients += table->tied.gradients;
         out->optimizer += table->tied.optimizer;
     }
     for (int i = query->first; i <= query->last; i++) {
-        const int64_t working = table->working[query->recompute][i];
-        const int64_t gathered = table->gathered[query->recompute][i];
-        if (working + gathered > out->working + out->gathered) {
-            out->working = working;
-            out->gathered = gathered;
-        }
+        const struct nest_layer_sum *sum = &table->sum[query->recompute][i];
+        struct nest_memory layer = {.logits = sum[1].logits - sum[0].logits,
+                                    .working = table->working[query->recompute][i],
+                                    .gathered = table->gathered[query->recompute][i]};
+        nest_memory_peak(out, &layer);
     }
     out->buffers = table->buffers;
     out->reserve = table->reserve;

@@ -39,6 +39,10 @@ struct nest_memory {
     int64_t total;
 };
 
+/* Of two layers (or chunks) that run one after the other, what the fuller moment holds: logits are
+ * named in full wherever the head is, and working and gathered are what the peak needs beyond. */
+void nest_memory_peak(struct nest_memory *sum, const struct nest_memory *other);
+
 struct nest_cost_table {
     int layers;
     int levels;

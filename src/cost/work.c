@@ -1,5 +1,6 @@
 #include <math.h>
 
+#include "cost/framework.h"
 #include "cost/layer.h"
 #include "cost/roofline.h"
 
@@ -9,9 +10,12 @@ struct context {
     const struct nest_device_spec *device;
     const struct nest_layer_kind *kind;
     const struct nest_strategy *strategy;
-    double element; /* bytes of one activation element */
-    double dropped; /* of kept: bytes that selective recompute does not keep */
-    double peak;    /* bytes of the widest operator's input and output gradients */
+    struct nest_framework_traits traits;
+    double element;  /* bytes of one activation element */
+    double dropped;  /* of kept: bytes that selective recompute does not keep */
+    double attended; /* bytes of the attention's output */
+    double outputs;  /* bytes of all GEMM outputs */
+    double peak;     /* bytes of the widest operator's input and output gradients */
 };
 
 /* One operator as one device sees it. */
@@ -39,7 +43,7 @@ static double expert_load(const struct context *c)
 static double rows_of(const struct context *c, const struct nest_op *op, double tokens)
 {
     const struct nest_strategy *s = c->strategy;
-    const double rows = tokens * op->rows;
+    const double rows = tokens * (double)op->rows;
     switch (op->split) {
     case NEST_SPLIT_SEQUENCE:
         return s->sp ? rows / (double)s->tp : rows;
@@ -145,7 +149,7 @@ static double mean_context(const struct context *c, const struct nest_op *op)
 {
     const double seq = (double)c->problem->model->spec->seq;
     const double context = (double)op->context;
-    if (!c->problem->model->spec->causal || op->whole) {
+    if (!c->problem->model->spec->causal) {
         return context;
     }
     return context - context * context / (2.0 * seq);
@@ -159,7 +163,8 @@ static void add_flash(struct context *c, const struct nest_op *op, const struct 
 {
     const double width = (double)(op->k + op->v_dim);
     const double flops = 2.0 * s->rows * mean_context(c, op) * heads * width;
-    const double rate = nest_device_peak(c->device, NEST_BF16) * c->device->attention;
+    const double rate =
+        nest_device_peak(c->device, NEST_BF16) * c->device->attention * c->traits.attention;
     const double moved = c->element * s->rows * heads * 2.0 * width;
     const double memory = nest_memory_time(c->device, moved);
     const double busy = flops / rate + c->device->launch;
@@ -206,13 +211,15 @@ static void add_elementwise(struct context *c, const struct nest_op *op, const s
                             struct nest_layer_work *out)
 {
     double forward = c->element * s->traffic * s->rows;
+    forward *= c->traits.traffic;
     double backward = 1.5 * forward;
     if (op->vocabulary) {
         /* Loss over fp32 logits: cast, maximum, exponentials; then the gradient in 16 bits. */
         forward = 18.0 * s->rows * s->n;
         backward = 8.0 * s->rows * s->n;
-        /* 16-bit logits, their fp32 copy that becomes the softmax, the 16-bit gradient. */
-        out->logits = 8.0 * s->rows * s->n;
+        /* 16-bit logits, whose place the gradient takes, and an fp32 copy that becomes the softmax;
+         * unfused, the copy, its log-softmax and its gradient exist side by side. */
+        out->logits = (c->problem->train.fused_loss ? 6.0 : 14.0) * s->rows * s->n;
     }
     if (op->kind == NEST_OP_LOOKUP) {
         backward =
@@ -234,7 +241,11 @@ static void add_op(struct context *c, const struct nest_op *op, struct nest_laye
     if (op->kind == NEST_OP_GEMM) {
         add_gemm(c, op, &s, out);
         const double both = c->element * s.rows * (s.n + s.k);
-        c->peak = both > c->peak ? both : c->peak;
+        c->peak = both > c->peak && !op->vocabulary ? both : c->peak;
+        c->outputs += c->element * s.rows * s.n;
+        if (op->split == NEST_SPLIT_TP_K && c->attended == 0.0) {
+            c->attended = c->element * s.rows * s.k;
+        }
     } else if (op->kind == NEST_OP_ATTENTION) {
         add_attention(c, op, &s, out);
     } else {
@@ -297,6 +308,14 @@ static void set_modes(const struct context *c, struct nest_layer_work *out)
     out->kept[NEST_RECOMPUTE_SELECTIVE] = everything - c->dropped;
     out->live[NEST_RECOMPUTE_SELECTIVE] = live + c->dropped;
     out->redone[NEST_RECOMPUTE_SELECTIVE] = out->attention_fw;
+    if (c->traits.per_operator_selective) {
+        /* Per-operator policy: attention and every second GEMM keep their outputs. */
+        out->kept[NEST_RECOMPUTE_SELECTIVE] = boundary + c->attended + 0.5 * c->outputs;
+        out->live[NEST_RECOMPUTE_SELECTIVE] =
+            live + everything - out->kept[NEST_RECOMPUTE_SELECTIVE];
+        out->redone[NEST_RECOMPUTE_SELECTIVE] = out->fw - out->attention_fw - 0.5 * out->gemm_fw;
+        out->attention_redone = false;
+    }
     out->kept[NEST_RECOMPUTE_FULL] = boundary;
     out->live[NEST_RECOMPUTE_FULL] = live + everything;
     out->redone[NEST_RECOMPUTE_FULL] = out->fw;
@@ -344,6 +363,7 @@ void nest_layer_work(const struct nest_problem *problem, const struct nest_layer
                         .device = problem->cluster->device,
                         .kind = kind,
                         .strategy = strategy,
+                        .traits = nest_framework_traits(problem->train.framework),
                         .element = problem->train.precision == NEST_FP32 ? 4.0 : 2.0};
     const double sequences = (double)strategy->micro_batch / (double)strategy->cp;
     out->tokens = sequences * (double)problem->model->spec->seq;

@@ -1,0 +1,138 @@
+#include "cli/commands.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/validation.h"
+#include "plan/judge.h"
+
+/* Reads every table; adds their runs to the report. */
+static enum nest_status read_tables(struct nest_cli *cli, struct nest_validation *report)
+{
+    enum nest_status status = NEST_OK;
+    for (int i = 0; i < cli->args.operand_count; i++) {
+        struct nest_measurement *runs = NULL;
+        int count = 0;
+        if (nest_load_measurements(cli->args.operand[i], &cli->arena, &runs, &count,
+                                   &cli->errors) != NEST_OK) {
+            status = NEST_BAD_INPUT;
+            continue;
+        }
+        if (!nest_validation_add(report, runs, count)) {
+            return NEST_NO_MEMORY;
+        }
+    }
+    return status;
+}
+
+/* Devices are loaded once each. */
+struct device_cache {
+    struct nest_cli *cli;
+    int count;
+    struct nest_device_spec device[64];
+};
+
+static const struct nest_device_spec *find_device(struct device_cache *cache, const char *name)
+{
+    for (int i = 0; i < cache->count; i++) {
+        if (strcmp(cache->device[i].id, name) == 0) {
+            return &cache->device[i];
+        }
+    }
+    if (cache->count == (int)(sizeof cache->device / sizeof *cache->device)) {
+        return NULL;
+    }
+    struct nest_errors faults;
+    nest_errors_init(&faults, &cache->cli->arena);
+    struct nest_device_spec *added = &cache->device[cache->count];
+    if (nest_load_device(&cache->cli->library, name, &cache->cli->arena, added, &faults) !=
+        NEST_OK) {
+        return NULL;
+    }
+    added->id = name;
+    cache->count++;
+    return added;
+}
+
+static bool is_judged(const struct nest_measurement *run)
+{
+    return run->kind == NEST_RUN_OUT_OF_MEMORY ||
+           (run->kind == NEST_RUN_MEASURED && run->scored != NEST_SCORED_NO);
+}
+
+/* Why a run was not predicted, on standard error. */
+static void report_skipped(struct nest_cli *cli, const struct nest_measurement *run,
+                           const struct nest_errors *faults)
+{
+    struct nest_strbuf line = NEST_STRBUF_INIT(4096);
+    if (faults->count > 0) {
+        nest_error_format(&faults->item[0], &line);
+    } else {
+        nest_strbuf_printf(&line, "device '%s' is not known\n", run->device);
+    }
+    fprintf(cli->err, "nest validate: %s is not predicted: %s", run->id, nest_strbuf_text(&line));
+    nest_strbuf_free(&line);
+}
+
+static void judge_all(struct nest_cli *cli, struct nest_validation *report)
+{
+    struct device_cache *cache = NEST_NEW(&cli->arena, struct device_cache, 1);
+    struct nest_arena scratch = NEST_ARENA_INIT;
+    if (!cache) {
+        return;
+    }
+    cache->cli = cli;
+    for (int i = 0; i < report->runs; i++) {
+        const struct nest_measurement *run = report->run[i];
+        struct nest_errors faults;
+        struct nest_judged judged = {0};
+        nest_errors_init(&faults, &scratch);
+        if (!is_judged(run)) {
+            continue;
+        }
+        const struct nest_device_spec *device = find_device(cache, run->device);
+        if (!device || nest_judge(run, device, &scratch, &judged, &faults) != NEST_OK) {
+            report_skipped(cli, run, &faults);
+            report->skipped++;
+        } else {
+            nest_validation_record(report, run, &judged);
+        }
+        nest_arena_reset(&scratch);
+    }
+    nest_arena_free(&scratch);
+}
+
+static int run_validate(struct nest_cli *cli)
+{
+    struct nest_validation report = {.arena = &cli->arena};
+    if (!cli->library.root && nest_library_find(&cli->arena, &cli->library) != NEST_OK) {
+        return nest_cli_usage(cli, "set NEST_DATA to the folder that holds topologies/",
+                              "the shipped devices are not found");
+    }
+    const enum nest_status status = read_tables(cli, &report);
+    if (status != NEST_OK) {
+        return nest_cli_fail(cli, status);
+    }
+    judge_all(cli, &report);
+    if (nest_args_has(&cli->args, NEST_OPT_JSON)) {
+        nest_validation_json(&report, cli->out);
+    } else {
+        nest_validation_print(&report, cli->out);
+    }
+    return NEST_EXIT_DONE;
+}
+
+const struct nest_command nest_command_validate = {
+    .name = "validate",
+    .operands = "FILE…",
+    .summary = "Predict published training runs and print the errors",
+    .text =
+        "Reads tables of measured runs, rebuilds each run's cluster and configuration, predicts "
+        "it, and prints prediction, measurement and error for every row, with mean, median, "
+        "90th percentile and maximum by source, device and quantity. Rows whose source leaves "
+        "recomputation or sharding open are reported apart.",
+    .complete = NEST_COMPLETE_FILE,
+    .least = 1,
+    .most = -1,
+    .run = run_validate,
+};

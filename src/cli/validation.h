@@ -1,0 +1,35 @@
+/* The report of `nest validate`: verdicts, and their errors by group. */
+#ifndef NEST_CLI_VALIDATION_H
+#define NEST_CLI_VALIDATION_H
+
+#include <stdio.h>
+
+#include "plan/judge.h"
+
+struct nest_validation_entry {
+    const struct nest_measurement *run;
+    struct nest_verdict verdict; /* measured 0: a run that ran out of memory */
+    bool feasible;
+};
+
+struct nest_validation {
+    struct nest_arena *arena;
+    int runs;
+    const struct nest_measurement **run;
+    int entries;
+    struct nest_validation_entry *entry; /* at most two for each run */
+    int skipped;                         /* runs that could not be rebuilt */
+};
+
+/* Adds a table's runs. False when memory is out. */
+bool nest_validation_add(struct nest_validation *report, const struct nest_measurement *runs,
+                         int count);
+
+/* Keeps the verdicts of one run. */
+void nest_validation_record(struct nest_validation *report, const struct nest_measurement *run,
+                            const struct nest_judged *judged);
+
+void nest_validation_print(const struct nest_validation *report, FILE *out);
+void nest_validation_json(const struct nest_validation *report, FILE *out);
+
+#endif

@@ -1,0 +1,27 @@
+/* What the software stack adds to the device: few constants per framework, fitted on published runs
+ * (`nest validate`; the fit and its rows are named in the README under Accuracy). */
+#ifndef NEST_COST_FRAMEWORK_H
+#define NEST_COST_FRAMEWORK_H
+
+#include "input/spec.h"
+
+struct nest_framework_traits {
+    double traffic;   /* bytes of element-wise work relative to hand-fused kernels */
+    double attention; /* speed of its flash attention relative to the device's best */
+    bool async_tp;    /* the backward reduction over tp runs beside the weight-gradient GEMM */
+    bool per_operator_selective; /* selective recompute keeps every second GEMM's output */
+};
+
+/* Megatron fuses bias, dropout, norm and activation by hand; Megatron-DeepSpeed of 2022 and eager
+ * PyTorch launch them one by one; PyTorch ships FlashAttention 2 and older. */
+static inline struct nest_framework_traits nest_framework_traits(enum nest_framework framework)
+{
+    static const struct nest_framework_traits traits[] = {
+        [NEST_MEGATRON] = {1.0, 1.0, true, false},
+        [NEST_DEEPSPEED] = {4.3, 1.0, true, false},
+        [NEST_TORCHTITAN] = {1.75, 0.78, false, true},
+    };
+    return traits[framework];
+}
+
+#endif

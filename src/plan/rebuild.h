@@ -1,0 +1,20 @@
+/* From a published run's record to specifications; private to the judge. */
+#ifndef NEST_PLAN_REBUILD_H
+#define NEST_PLAN_REBUILD_H
+
+#include "input/measurement.h"
+#include "plan/plan.h"
+
+void nest_rebuild_model(const struct nest_measurement *run, struct nest_model_spec *out);
+
+/* [per_node at the device's scale-up rate; the rest at the NIC's], oversubscription 1. */
+void nest_rebuild_cluster(const struct nest_measurement *run, const struct nest_device_spec *device,
+                          struct nest_cluster_spec *out);
+
+/* The mode that the run used; none where the source says nothing. */
+enum nest_recompute nest_rebuild_recompute(const struct nest_measurement *run);
+
+/* Training settings, overlap and pins of the problem. */
+void nest_rebuild_settings(const struct nest_measurement *run, struct nest_problem *out);
+
+#endif
