@@ -377,11 +377,14 @@ static bool exact_in(double value, enum nest_unit unit, const char *name, char *
 {
     double factor = 1;
     (void)unit_scale(unit, name, strlen(name), &factor);
+    const double scaled = value / factor;
+    const bool whole = scaled == floor(scaled) && fabs(scaled) < 1e7;
     for (int precision = 1; precision <= 17; precision++) {
         char scratch[TEXT_MAX];
         const char *hint = NULL;
         double back = 0;
-        const int length = print_double(out, size, "%.*g", precision, value / factor);
+        const int length = whole ? print_double(out, size, "%.*f", 0, scaled)
+                                 : print_double(out, size, "%.*g", precision, scaled);
         if (length < 0 || (size_t)length + strlen(name) + 1 > size) {
             return false;
         }

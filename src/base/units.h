@@ -27,8 +27,8 @@ const char *nest_unit_parse(const char *text, enum nest_unit unit, double *out, 
 /* What to write for a quantity of this unit: "expected bytes, such as 80GiB or 512MB". */
 const char *nest_unit_expected(enum nest_unit unit);
 
-/* Prints value with a readable unit, e.g. "50 GB/s", "76.0 GiB", "4:1", "7.70 s", "3.20 ms", "1.2 us". Never
- * more than size bytes with the zero. Returns out. */
+/* Prints value with a readable unit, e.g. "50 GB/s", "76.0 GiB", "4:1", "7.70 s", "3.20 ms", "1.2
+ * us". Never more than size bytes with the zero. Returns out. */
 char *nest_unit_format(double value, enum nest_unit unit, char *out, size_t size);
 
 /* The same, exactly: parsing it gives the same double back. */

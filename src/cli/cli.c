@@ -12,6 +12,7 @@
 
 const struct nest_command *const nest_commands[] = {
     &nest_command_explore,
+    &nest_command_import,
     &nest_command_validate,
     &nest_command_completion,
     &nest_command_man,

@@ -7,6 +7,7 @@
 extern const struct nest_command nest_command_explore;
 extern const struct nest_command nest_command_validate;
 extern const struct nest_command nest_command_completion;
+extern const struct nest_command nest_command_import;
 extern const struct nest_command nest_command_man;
 
 #endif

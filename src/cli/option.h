@@ -39,6 +39,7 @@ enum nest_option_id {
     NEST_OPT_GPUS_PER_NODE,
     NEST_OPT_NODE,
     NEST_OPT_DEVICE,
+    NEST_OPT_ROOT,
     NEST_OPT_UNSAFE_LUA,
     NEST_OPT_CONTENTION
 };

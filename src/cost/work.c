@@ -43,7 +43,7 @@ static double expert_load(const struct context *c)
 static double rows_of(const struct context *c, const struct nest_op *op, double tokens)
 {
     const struct nest_strategy *s = c->strategy;
-    const double rows = tokens * (double)op->rows;
+    const double rows = tokens * op->rows;
     switch (op->split) {
     case NEST_SPLIT_SEQUENCE:
         return s->sp ? rows / (double)s->tp : rows;
@@ -149,7 +149,7 @@ static double mean_context(const struct context *c, const struct nest_op *op)
 {
     const double seq = (double)c->problem->model->spec->seq;
     const double context = (double)op->context;
-    if (!c->problem->model->spec->causal) {
+    if (!c->problem->model->spec->causal || op->whole) {
         return context;
     }
     return context - context * context / (2.0 * seq);

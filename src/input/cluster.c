@@ -141,7 +141,7 @@ static void check_extent(struct nest_field_reader *reader, const struct nest_nod
     const struct nest_node *fanout = nest_node_get(node, "fanout");
     const struct nest_node *groups = nest_node_get(node, "groups");
     if (written->level.kind == NEST_LEVEL_TORUS) {
-        if (!shape) {
+        if (!nest_fields_mean(node, nest_level_fields, "shape")) {
             nest_node_fault(reader, node, "add shape, such as 4x4x8", "a torus has no 'shape'");
         }
         if (fanout || groups) {
@@ -156,7 +156,7 @@ static void check_extent(struct nest_field_reader *reader, const struct nest_nod
     }
     if (fanout && groups) {
         nest_node_fault(reader, groups, "give one of them", "both 'fanout' and 'groups' are given");
-    } else if (!fanout && !groups && !shape) {
+    } else if (!groups && !shape && !nest_fields_mean(node, nest_level_fields, "fanout")) {
         nest_node_fault(reader, node, "add fanout: GROUPS it joins",
                         "a level has no 'fanout' or 'groups'");
     }
@@ -334,9 +334,8 @@ void nest_cluster_check(const struct nest_cluster_spec *cluster, const struct ne
         devices *= cluster->level[i].groups ? 1 : (double)cluster->level[i].fanout;
     }
     if (devices > (double)LARGEST_CLUSTER) {
-        nest_errors_add(errors, nest_origin_mark(origin, "levels"), "levels",
-                        "expected at most 4,294,967,296 devices",
-                        "the fan-outs multiply to %.3g devices", devices);
+        nest_origin_fault(origin, errors, "levels", "expected at most 4,294,967,296 devices",
+                          "the fan-outs multiply to %.3g devices", devices);
     }
     check_names(cluster, origin, errors);
     check_groups(cluster, origin, errors);

@@ -167,28 +167,24 @@ void nest_device_check(const struct nest_device_spec *device, const struct nest_
     for (int i = 0; i < NEST_PRECISIONS; i++) {
         most = fmax(most, device->peak[i]);
     }
-    if (most == 0) {
-        nest_errors_add(errors, nest_origin_mark(origin, "peak"), "peak",
-                        "expected at least one of bf16, fp16, fp8, fp32",
-                        "the device states no peak rate");
+    const struct nest_node *peak = nest_node_get(origin->root, "peak");
+    if (most == 0 && (!origin->root || (peak && peak->count == 0))) {
+        nest_origin_fault(origin, errors, "peak", "expected at least one of bf16, fp16, fp8, fp32",
+                          "the device states no peak rate");
     }
-    if (device->reserve_base >= device->memory) {
+    if (device->memory > 0 && device->reserve_base >= device->memory) {
         char memory[64];
-        nest_errors_add(errors, nest_origin_mark(origin, "reserve"), "reserve.base",
-                        "expected less than the device's memory",
-                        "the reserve takes all of the memory, %s",
-                        nest_unit_format(device->memory, NEST_UNIT_BYTES, memory, sizeof memory));
+        nest_origin_fault(origin, errors, "reserve", "expected less than the device's memory",
+                          "the reserve takes all of the memory, %s",
+                          nest_unit_format(device->memory, NEST_UNIT_BYTES, memory, sizeof memory));
     }
 }
 
 void nest_device_read(struct nest_field_reader *reader, const struct nest_node *root,
                       const char *id, struct nest_device_spec *out)
 {
-    const size_t faults = reader->errors->count;
     set_defaults(out, id);
     nest_fields_read(reader, root, nest_device_fields, "a device", out);
-    if (reader->errors->count == faults) {
-        const struct nest_origin origin = {.root = root};
-        nest_device_check(out, &origin, reader->errors);
-    }
+    const struct nest_origin origin = {.root = root};
+    nest_device_check(out, &origin, reader->errors);
 }

@@ -223,7 +223,9 @@ static enum nest_status on_open(struct reader *reader, const yaml_event_t *event
     return NEST_OK;
 }
 
-static enum nest_status refuse_anchor(struct reader *reader, const yaml_event_t *event)
+/* Anchors and tags are faults, but the value behind them is still read, so that the rest of the
+ * file is checked in the same run. */
+static void refuse_decorations(struct reader *reader, const yaml_event_t *event)
 {
     const yaml_char_t *anchor = NULL;
     const yaml_char_t *tag = NULL;
@@ -238,22 +240,34 @@ static enum nest_status refuse_anchor(struct reader *reader, const yaml_event_t 
         tag = event->data.mapping_start.tag;
     }
     if (anchor) {
-        return fault(reader, event->start_mark, "write the value where it is used",
-                     "anchors (&name) are not supported");
+        (void)fault(reader, event->start_mark, "write the value where it is used",
+                    "anchors (&name) are not supported");
     }
     if (tag) {
-        return fault(reader, event->start_mark, "types follow from the key",
-                     "tags (!name) are not supported");
+        (void)fault(reader, event->start_mark, "types follow from the key",
+                    "tags (!name) are not supported");
     }
-    return NEST_OK;
+}
+
+/* An alias becomes a broken node that no reader complains about again. */
+static enum nest_status on_alias(struct reader *reader, const yaml_event_t *event)
+{
+    const enum nest_status status =
+        fault(reader, event->start_mark, "write the value where it is used",
+              "aliases (*name) are not supported");
+    if (key_expected(reader)) {
+        return status;
+    }
+    struct nest_node *node = add_node(reader, NEST_NODE_SCALAR, event->start_mark);
+    if (node) {
+        node->broken = true;
+    }
+    return node ? NEST_OK : NEST_NO_MEMORY;
 }
 
 static enum nest_status on_event(struct reader *reader, const yaml_event_t *event)
 {
-    enum nest_status status = refuse_anchor(reader, event);
-    if (status != NEST_OK) {
-        return status;
-    }
+    refuse_decorations(reader, event);
     if (++reader->nodes > NEST_DOC_NODES) {
         return fault(reader, event->start_mark, "expected at most 400,000 values",
                      "the file has too many values");
@@ -267,8 +281,7 @@ static enum nest_status on_event(struct reader *reader, const yaml_event_t *even
         reader->ended = true;
         return NEST_OK;
     case YAML_ALIAS_EVENT:
-        return fault(reader, event->start_mark, "write the value where it is used",
-                     "aliases (*name) are not supported");
+        return on_alias(reader, event);
     case YAML_SCALAR_EVENT:
         return on_scalar(reader, event);
     case YAML_SEQUENCE_START_EVENT:
@@ -307,7 +320,6 @@ enum nest_status nest_doc_parse(const char *file, const char *text, size_t lengt
                                 struct nest_arena *arena, const struct nest_node **out,
                                 struct nest_errors *errors)
 {
-    const size_t faults = errors->count + errors->dropped;
     struct reader reader = {
         .file = nest_arena_strdup(arena, file),
         .text = text,
@@ -322,11 +334,11 @@ enum nest_status nest_doc_parse(const char *file, const char *text, size_t lengt
     yaml_parser_set_input_string(&reader.parser, (const unsigned char *)text, length);
     enum nest_status status = read_events(&reader);
     yaml_parser_delete(&reader.parser);
-    if (status == NEST_OK && errors->count + errors->dropped > faults) {
-        status = NEST_BAD_INPUT;
-    }
     if (status == NEST_OK && (!reader.root || nest_node_is_null(reader.root))) {
         status = refuse(errors, file, "expected keys and values", "the file is empty");
+    }
+    if (status == NEST_OK) {
+        nest_doc_check_marks(file, text, length, errors);
     }
     *out = status == NEST_OK ? reader.root : NULL;
     return status;
@@ -379,10 +391,10 @@ const char *nest_node_path(const struct nest_node *node, struct nest_arena *aren
 const char *nest_node_describe(const struct nest_node *node, struct nest_arena *arena)
 {
     if (node->kind == NEST_NODE_MAPPING) {
-        return "a mapping";
+        return node->count ? "a mapping" : "an empty mapping";
     }
     if (node->kind == NEST_NODE_SEQUENCE) {
-        return "a list";
+        return node->count ? "a list" : "an empty list";
     }
     if (nest_node_is_null(node)) {
         return "nothing";

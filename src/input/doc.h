@@ -19,7 +19,8 @@ enum nest_node_kind { NEST_NODE_SCALAR, NEST_NODE_SEQUENCE, NEST_NODE_MAPPING };
 
 struct nest_node {
     enum nest_node_kind kind;
-    bool quoted;               /* a scalar in '…', "…" or block style */
+    bool quoted;               /* a scalar in quotes or block style */
+    bool broken;               /* a fault of it is reported already; readers pass over it */
     struct nest_mark mark;     /* where the value begins */
     struct nest_mark key_mark; /* where its key begins; the value's own mark outside a mapping */
     const char *key;           /* in a mapping: its key, else NULL */
@@ -33,7 +34,8 @@ struct nest_node {
 enum nest_status nest_file_read(const char *path, struct nest_arena *arena, const char **text,
                                 size_t *length, struct nest_errors *errors);
 
-/* Parses text; file names it in marks. On NEST_OK *out is the root. */
+/* Parses text; file names it in marks. On NEST_OK *out is the root; duplicate keys, anchors, tags
+ * and aliases are faults in errors that do not stop the reading. */
 enum nest_status nest_doc_parse(const char *file, const char *text, size_t length,
                                 struct nest_arena *arena, const struct nest_node **out,
                                 struct nest_errors *errors);

@@ -47,6 +47,10 @@ static const struct translation translations[] = {
      "remove the extra ',' or bracket"},
 };
 
+static const struct translation cut_short = {NULL, NULL, false,
+                                             "the file ends before its last value is complete",
+                                             "expected the rest of a list or mapping"};
+
 static const struct translation *translate(const yaml_parser_t *parser)
 {
     const char *problem = parser->problem ? parser->problem : "";
@@ -85,17 +89,49 @@ static void add_reader_fault(const yaml_parser_t *parser, const char *file, cons
                     control ? "a control character is not allowed" : "this is not UTF-8 text");
 }
 
+/* The byte at a mark; libyaml counts characters. */
+static size_t offset_of(const char *text, size_t length, yaml_mark_t mark)
+{
+    size_t offset = 0;
+    for (size_t left = mark.index; left > 0 && offset < length; left--) {
+        offset++;
+        while (offset < length && ((unsigned char)text[offset] & 0xC0U) == 0x80U) {
+            offset++;
+        }
+    }
+    return offset;
+}
+
 /* "found character that cannot start any token": name the character. */
-static void add_character_fault(const char *file, const char *text, size_t length, yaml_mark_t mark,
+static void add_character_fault(const char *file, char c, yaml_mark_t mark,
                                 struct nest_errors *errors)
 {
     const struct nest_mark place = {file, (int)mark.line + 1, (int)mark.column + 1};
-    const char c = mark.index < length ? text[mark.index] : ' ';
     if (c == '\t') {
         nest_errors_add(errors, place, NULL, "use spaces",
                         "a tab character is used for indentation");
     } else {
         nest_errors_add(errors, place, NULL, "quote the text", "a value cannot begin with '%c'", c);
+    }
+}
+
+static bool is_end(const char *text, size_t length, size_t offset)
+{
+    while (offset < length && strchr(" \t\r\n", text[offset])) {
+        offset++;
+    }
+    return offset >= length;
+}
+
+void nest_doc_check_marks(const char *file, const char *text, size_t length,
+                          struct nest_errors *errors)
+{
+    for (size_t i = 1; i + 2 < length; i++) {
+        if (memcmp(text + i, "\xEF\xBB\xBF", 3) == 0) {
+            nest_errors_add(errors, mark_at_offset(file, text, i), NULL, "remove it",
+                            "a byte-order mark inside the file");
+            return;
+        }
     }
 }
 
@@ -107,12 +143,17 @@ void nest_doc_syntax_fault(const yaml_parser_t *parser, const char *file, const 
         add_reader_fault(parser, file, text, length, errors);
         return;
     }
+    const size_t offset = offset_of(text, length, problem);
     if (parser->problem &&
         strcmp(parser->problem, "found character that cannot start any token") == 0) {
-        add_character_fault(file, text, length, problem, errors);
+        add_character_fault(file, offset < length ? text[offset] : ' ', problem, errors);
         return;
     }
     const struct translation *t = translate(parser);
+    if (parser->error == YAML_PARSER_ERROR && (!t || !t->at_context) &&
+        is_end(text, length, offset)) {
+        t = &cut_short;
+    }
     const yaml_mark_t at = t && t->at_context ? parser->context_mark : problem;
     const struct nest_mark place = {file, (int)at.line + 1, (int)at.column + 1};
     char hint[160];

@@ -15,4 +15,8 @@
 void nest_doc_syntax_fault(const yaml_parser_t *parser, const char *file, const char *text,
                            size_t length, struct nest_errors *errors);
 
+/* Refuses what libyaml lets pass in silence: a byte-order mark behind the start. */
+void nest_doc_check_marks(const char *file, const char *text, size_t length,
+                          struct nest_errors *errors);
+
 #endif

@@ -26,6 +26,9 @@ void nest_node_fault(struct nest_field_reader *reader, const struct nest_node *n
 static bool is_scalar(struct nest_field_reader *reader, const struct nest_node *node,
                       const char *expected)
 {
+    if (node->broken) {
+        return false;
+    }
     if (node->kind == NEST_NODE_SCALAR && !nest_node_is_null(node)) {
         return true;
     }
@@ -43,11 +46,16 @@ bool nest_node_number(struct nest_field_reader *reader, const struct nest_node *
     char scratch[96];
     const char *hint = NULL;
     const char *fault = nest_unit_parse(node->text, unit, out, &hint, scratch, sizeof scratch);
-    if (fault) {
-        nest_node_fault(reader, node, hint, "%s in %s", fault,
-                        nest_node_describe(node, reader->arena));
+    if (!fault) {
+        return true;
     }
-    return !fault;
+    const char *shown = nest_node_describe(node, reader->arena);
+    if (strncmp(fault, "not a ", 6) == 0) {
+        nest_node_fault(reader, node, hint, "%s is %s", shown, fault);
+    } else {
+        nest_node_fault(reader, node, hint, "%s in %s", fault, shown);
+    }
+    return false;
 }
 
 bool nest_node_count(struct nest_field_reader *reader, const struct nest_node *node, int64_t *out)
@@ -169,6 +177,17 @@ static bool in_range(struct nest_field_reader *reader, const struct nest_node *n
             nest_arena_printf(reader->arena, "%s; did you mean %s?", hint ? hint : "",
                               nest_unit_format(1 / value, NEST_UNIT_RATIO, turned, sizeof turned));
     }
+    static const char *const plain[] = {[NEST_UNIT_BYTES] = "bytes",
+                                        [NEST_UNIT_BANDWIDTH] = "bytes/s",
+                                        [NEST_UNIT_SECONDS] = "seconds",
+                                        [NEST_UNIT_FLOPS] = "FLOP/s",
+                                        [NEST_UNIT_RATIO] = NULL};
+    const size_t length = strlen(node->text);
+    const bool bare = length > 0 && node->text[length - 1] >= '0' && node->text[length - 1] <= '9';
+    if (plain[field->unit] && bare) {
+        hint = nest_arena_printf(reader->arena, "%s; a plain number is in %s", hint ? hint : "",
+                                 plain[field->unit]);
+    }
     nest_node_fault(reader, node, hint, "%s is too %s", nest_node_describe(node, reader->arena),
                     value < field->low ? "small" : "large");
     return false;
@@ -237,24 +256,56 @@ const struct nest_field *nest_field_find(const struct nest_field *table, const c
     return field->type == NEST_FIELD_TABLE ? nest_field_find(field->table, dot + 1) : NULL;
 }
 
-static void report_unknown(struct nest_field_reader *reader, const struct nest_node *child,
-                           const struct nest_field *table, const char *what)
+static const char *nearest_key(const struct nest_field *table, const char *typed)
 {
     struct nest_suggest suggest;
-    struct nest_strbuf all = NEST_STRBUF_INIT(2048);
-    nest_suggest_start(&suggest, child->key);
+    nest_suggest_start(&suggest, typed);
     for (const struct nest_field *field = table; field->key; field++) {
         nest_suggest_offer(&suggest, field->key);
+    }
+    return suggest.best;
+}
+
+static const char *all_keys(struct nest_arena *arena, const struct nest_field *table,
+                            const char *what)
+{
+    struct nest_strbuf all = NEST_STRBUF_INIT(2048);
+    nest_strbuf_printf(&all, "%s has: ", what);
+    for (const struct nest_field *field = table; field->key; field++) {
         if (field->type != NEST_FIELD_IGNORED) {
             nest_strbuf_printf(&all, "%s%s", field == table ? "" : ", ", field->key);
         }
     }
-    const char *hint =
-        suggest.best ? nest_arena_printf(reader->arena, "did you mean '%s'?", suggest.best)
-                     : nest_arena_printf(reader->arena, "%s has: %s", what, nest_strbuf_text(&all));
+    const char *text = nest_arena_strdup(arena, nest_strbuf_text(&all));
+    nest_strbuf_free(&all);
+    return text;
+}
+
+static void report_unknown(struct nest_field_reader *reader, const struct nest_node *child,
+                           const struct nest_field *table, const char *what)
+{
+    const char *nearest = nearest_key(table, child->key);
+    const char *hint = nearest ? nest_arena_printf(reader->arena, "did you mean '%s'?", nearest)
+                               : all_keys(reader->arena, table, what);
     nest_errors_add(reader->errors, child->key_mark, nest_node_path(child->parent, reader->arena),
                     hint, "unknown key '%.60s'", child->key);
-    nest_strbuf_free(&all);
+}
+
+/* A mistyped required key is one fault, not two: what it was meant to be is not missing. */
+bool nest_fields_mean(const struct nest_node *node, const struct nest_field *table, const char *key)
+{
+    for (const struct nest_node *child = node->first; child; child = child->next) {
+        if (strcmp(child->key, key) == 0) {
+            return true;
+        }
+        if (!find_here(table, child->key, strlen(child->key))) {
+            const char *nearest = nearest_key(table, child->key);
+            if (nearest && strcmp(nearest, key) == 0) {
+                return true;
+            }
+        }
+    }
+    return false;
 }
 
 static void report_missing(struct nest_field_reader *reader, const struct nest_node *node,
@@ -268,6 +319,9 @@ static void report_missing(struct nest_field_reader *reader, const struct nest_n
 void nest_fields_read(struct nest_field_reader *reader, const struct nest_node *node,
                       const struct nest_field *table, const char *what, void *record)
 {
+    if (node->broken) {
+        return;
+    }
     if (node->kind != NEST_NODE_MAPPING) {
         nest_node_fault(reader, node, "expected a mapping of keys and values", "%s is not %s",
                         nest_node_describe(node, reader->arena), what);
@@ -282,7 +336,7 @@ void nest_fields_read(struct nest_field_reader *reader, const struct nest_node *
         }
     }
     for (const struct nest_field *field = table; field->key; field++) {
-        if (field->required && !nest_node_get(node, field->key)) {
+        if (field->required && !nest_fields_mean(node, table, field->key)) {
             report_missing(reader, node, field, what);
         }
     }

@@ -75,6 +75,10 @@ const struct nest_field *nest_field_find(const struct nest_field *table, const c
  * fields. */
 void nest_field_write(const struct nest_field *field, const void *record, struct nest_strbuf *out);
 
+/* Whether a mapping has the key, or an unknown key that was meant to be it. */
+bool nest_fields_mean(const struct nest_node *node, const struct nest_field *table,
+                      const char *key);
+
 /* How many of a mapping's keys the table knows. */
 int nest_fields_known(const struct nest_node *mapping, const struct nest_field *table);
 

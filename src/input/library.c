@@ -125,15 +125,20 @@ const struct nest_node *nest_document_load(struct nest_field_reader *reader, con
     return root;
 }
 
-/* Whether the file lists name under `aliases:`. Unreadable files have none. */
-static bool has_alias(struct nest_field_reader *reader, const char *path, const char *name)
+/* The entries of `aliases:` of a file, the first of a linked list; NULL if there are none or the
+ * file is unreadable. */
+static const struct nest_node *aliases_of(struct nest_field_reader *reader, const char *path)
 {
     struct nest_errors ignored;
     nest_errors_init(&ignored, reader->arena);
     struct nest_field_reader quiet = {reader->arena, &ignored, NULL};
     const struct nest_node *aliases = nest_node_get(nest_document_load(&quiet, path), "aliases");
-    for (const struct nest_node *alias = aliases ? aliases->first : NULL; alias;
-         alias = alias->next) {
+    return aliases ? aliases->first : NULL;
+}
+
+static bool has_alias(struct nest_field_reader *reader, const char *path, const char *name)
+{
+    for (const struct nest_node *alias = aliases_of(reader, path); alias; alias = alias->next) {
         if (strcmp(alias->text, name) == 0) {
             return true;
         }
@@ -204,6 +209,12 @@ static void report_not_found(struct nest_field_reader *reader, const char *kind,
     for (int i = 0; known && known[i]; i++) {
         nest_strbuf_printf(&hint, "%s%s", i ? ", " : "shipped are ", known[i]);
         nest_suggest_offer(&suggest, known[i]);
+        const char *path =
+            nest_arena_printf(reader->arena, "%s/%s/%s.yaml", library->root, kind, known[i]);
+        const struct nest_node *alias = path ? aliases_of(reader, path) : NULL;
+        for (; alias; alias = alias->next) {
+            nest_suggest_offer(&suggest, alias->text);
+        }
     }
     if (suggest.best) {
         nest_strbuf_clear(&hint);

@@ -52,6 +52,28 @@ static void read_collectives(struct nest_field_reader *reader, const struct nest
     model->profile_collectives_included = node->text[0] == 'i';
 }
 
+static const struct nest_field vision_fields[] = {
+    SIZE("layers", vision.layers, 1, 100000),
+    SIZE("hidden", vision.hidden, 1, 1 << 20),
+    SIZE("ffn", vision.ffn, 1, 1 << 24),
+    SIZE("heads", vision.heads, 1, 1 << 16),
+    SIZE("tokens", vision.tokens, 1, 1 << 28),
+    SIZE("patch", vision.patch, 1, 1 << 12),
+    SIZE("projection", vision.projection, 1, 2),
+    FLAG("gated", vision.gated),
+    NEST_FIELD_END,
+};
+
+static const struct nest_field mamba_fields[] = {
+    SIZE("state", mamba.state, 1, 1 << 16),
+    SIZE("conv", mamba.conv, 1, 1 << 10),
+    SIZE("inner", mamba.inner, 1, 1 << 24),
+    SIZE("rank", mamba.rank, 1, 1 << 20),
+    SIZE("attention_every", mamba.attention_every, 1, 100000),
+    {.key = "attention_first", .type = NEST_FIELD_COUNT, AT(mamba.attention_first), .high = 100000},
+    NEST_FIELD_END,
+};
+
 const struct nest_field nest_model_fields[] = {
     {.key = "name", .type = NEST_FIELD_TEXT, AT(name)},
     {.key = "aliases", .type = NEST_FIELD_IGNORED},
@@ -69,7 +91,6 @@ const struct nest_field nest_model_fields[] = {
     FLAG("bias", bias),
     FLAG("qkv_bias", qkv_bias),
     FLAG("qk_norm", qk_norm),
-    FLAG("router_bias", router_bias),
     FLAG("tied", tied),
     CHOICE("position", position, position_words),
     CHOICE("attention", attention, attention_words),
@@ -85,8 +106,12 @@ const struct nest_field nest_model_fields[] = {
     {.key = "shared_experts", .type = NEST_FIELD_COUNT, AT(shared_experts), .high = 1 << 10},
     {.key = "dense_layers", .type = NEST_FIELD_COUNT, AT(dense_layers), .high = 100000},
     SIZE("moe_every", moe_every, 1, 1000),
+    FLAG("router_bias", router_bias),
     {.key = "capacity", .type = NEST_FIELD_NUMBER, AT(capacity), .high = 1000},
     FLAG("causal", causal),
+    {.key = "encoder_layers", .type = NEST_FIELD_COUNT, AT(encoder_layers), .high = 100000},
+    {.key = "vision", .type = NEST_FIELD_TABLE, .table = vision_fields},
+    {.key = "mamba", .type = NEST_FIELD_TABLE, .table = mamba_fields},
     {.key = "params", .type = NEST_FIELD_NUMBER, AT(params_published), .low = 1, .high = 1e16},
     {.key = "active_params",
      .type = NEST_FIELD_NUMBER,
@@ -111,28 +136,34 @@ void nest_model_derive(struct nest_model_spec *model)
     }
 }
 
+/* Whether a value takes part in the checks across keys: one that could not be read is 0, and its
+ * own fault is enough. */
+static bool is_read(const struct nest_origin *origin, const char *key, int64_t value)
+{
+    return value != 0 || !nest_node_get(origin->root, key);
+}
+
+static void check_heads(const struct nest_model_spec *model, const struct nest_origin *origin,
+                        struct nest_errors *errors)
+{
+    if (model->heads == 0) {
+        return;
+    }
+    if (!model->head_dim_given && model->hidden % model->heads != 0) {
+        nest_origin_fault(origin, errors, "heads", "expected a divisor of hidden, or give head_dim",
+                          "hidden %" PRId64 " does not divide into %" PRId64 " heads",
+                          model->hidden, model->heads);
+    }
+    if (model->kv_heads > 0 && model->heads % model->kv_heads != 0) {
+        nest_origin_fault(origin, errors, "kv_heads", "expected a divisor of heads",
+                          "%" PRId64 " heads do not share %" PRId64 " key/value heads evenly",
+                          model->heads, model->kv_heads);
+    }
+}
+
 static void check_attention(const struct nest_model_spec *model, const struct nest_origin *origin,
                             struct nest_errors *errors)
 {
-    if (!model->head_dim_given && model->hidden % model->heads != 0) {
-        nest_errors_add(errors, nest_origin_mark(origin, "heads"), "heads",
-                        "expected a divisor of hidden, or give head_dim",
-                        "hidden %" PRId64 " does not divide into %" PRId64 " heads", model->hidden,
-                        model->heads);
-    }
-    if (model->kv_heads_given && model->heads % model->kv_heads != 0) {
-        nest_errors_add(errors, nest_origin_mark(origin, "kv_heads"), "kv_heads",
-                        "expected a divisor of heads",
-                        "%" PRId64 " heads do not share %" PRId64 " key/value heads evenly",
-                        model->heads, model->kv_heads);
-    }
-    if (model->attention == NEST_ATTENTION_WINDOW && model->window == 0) {
-        nest_errors_add(errors, nest_origin_mark(origin, "attention"), "attention",
-                        "add window: TOKENS", "window attention has no 'window'");
-    }
-    if (model->attention != NEST_ATTENTION_MLA) {
-        return;
-    }
     const struct {
         const char *key;
         int64_t value;
@@ -140,11 +171,17 @@ static void check_attention(const struct nest_model_spec *model, const struct ne
                   {"qk_nope_dim", model->qk_nope_dim},
                   {"qk_rope_dim", model->qk_rope_dim},
                   {"v_head_dim", model->v_head_dim}};
-    for (size_t i = 0; i < sizeof needed / sizeof needed[0]; i++) {
-        if (needed[i].value == 0) {
-            nest_errors_add(errors, nest_origin_mark(origin, "attention"), "attention",
-                            "MLA needs kv_lora_rank, qk_nope_dim, qk_rope_dim and v_head_dim",
-                            "mla attention has no '%s'", needed[i].key);
+    const size_t count = sizeof needed / sizeof needed[0];
+    if (model->attention == NEST_ATTENTION_WINDOW && model->window == 0 &&
+        is_read(origin, "window", 0)) {
+        nest_origin_fault(origin, errors, "attention", "add window: TOKENS",
+                          "window attention has no 'window'");
+    }
+    for (size_t i = 0; model->attention == NEST_ATTENTION_MLA && i < count; i++) {
+        if (needed[i].value == 0 && is_read(origin, needed[i].key, 0)) {
+            nest_origin_fault(origin, errors, "attention",
+                              "MLA needs kv_lora_rank, qk_nope_dim, qk_rope_dim and v_head_dim",
+                              "mla attention has no '%s'", needed[i].key);
         }
     }
 }
@@ -152,40 +189,76 @@ static void check_attention(const struct nest_model_spec *model, const struct ne
 static void check_experts(const struct nest_model_spec *model, const struct nest_origin *origin,
                           struct nest_errors *errors)
 {
-    if (model->experts > 0 && model->top_k == 0) {
-        nest_errors_add(errors, nest_origin_mark(origin, "experts"), "experts",
-                        "add top_k: experts that one token uses",
-                        "a model of experts has no 'top_k'");
+    if (model->experts > 0 && model->top_k == 0 && is_read(origin, "top_k", 0)) {
+        nest_origin_fault(origin, errors, "experts", "add top_k: experts that one token uses",
+                          "a model of experts has no 'top_k'");
     }
-    if (model->top_k > model->experts) {
-        nest_errors_add(errors, nest_origin_mark(origin, "top_k"), "top_k",
-                        "expected at most the number of experts",
-                        "top_k %" PRId64 " exceeds %" PRId64 " experts", model->top_k,
-                        model->experts);
+    if (model->top_k > model->experts && is_read(origin, "experts", model->experts)) {
+        nest_origin_fault(origin, errors, "top_k",
+                          model->experts > 0 ? "expected at most the number of experts"
+                                             : "add experts: how many there are",
+                          "top_k %" PRId64 " exceeds %" PRId64 " experts", model->top_k,
+                          model->experts);
     }
-    if (model->dense_layers > model->layers) {
-        nest_errors_add(errors, nest_origin_mark(origin, "dense_layers"), "dense_layers",
-                        "expected at most the number of layers",
-                        "dense_layers %" PRId64 " exceeds %" PRId64 " layers", model->dense_layers,
-                        model->layers);
+    if (model->dense_layers > model->layers && model->layers > 0) {
+        nest_origin_fault(origin, errors, "dense_layers", "expected at most the number of layers",
+                          "dense_layers %" PRId64 " exceeds %" PRId64 " layers",
+                          model->dense_layers, model->layers);
+    }
+}
+
+/* A part that is there at all has all of its sizes. */
+static void check_part(const char *key, const struct nest_field *table,
+                       const struct nest_model_spec *model, const struct nest_origin *origin,
+                       struct nest_errors *errors)
+{
+    const struct nest_node *part = nest_node_get(origin->root, key);
+    for (const struct nest_field *field = table; field->key; field++) {
+        const void *value = (const char *)model + field->offset;
+        if (field->type == NEST_FIELD_COUNT && field->low > 0 && *(const int64_t *)value == 0 &&
+            !nest_fields_mean(part, table, field->key)) {
+            nest_origin_fault(origin, errors, key, NULL, "%s has no '%s'", key, field->key);
+        }
+    }
+}
+
+static void check_parts(const struct nest_model_spec *model, const struct nest_origin *origin,
+                        struct nest_errors *errors)
+{
+    if (nest_node_get(origin->root, "vision") || model->vision.layers > 0) {
+        check_part("vision", vision_fields, model, origin, errors);
+        if (model->vision.heads > 0 && model->vision.hidden % model->vision.heads != 0) {
+            nest_origin_fault(origin, errors, "vision", "expected a divisor of hidden",
+                              "hidden %" PRId64 " does not divide into %" PRId64 " heads",
+                              model->vision.hidden, model->vision.heads);
+        }
+    }
+    if (nest_node_get(origin->root, "mamba") || model->mamba.state > 0) {
+        check_part("mamba", mamba_fields, model, origin, errors);
+    }
+    if (model->encoder_layers > model->layers && model->layers > 0) {
+        nest_origin_fault(origin, errors, "encoder_layers", "they are the first of the layers",
+                          "encoder_layers %" PRId64 " exceeds %" PRId64 " layers",
+                          model->encoder_layers, model->layers);
     }
 }
 
 void nest_model_check(const struct nest_model_spec *model, const struct nest_origin *origin,
                       struct nest_errors *errors)
 {
-    if (model->profile_layers > 0) {
-        return;
+    if (model->profile_layers == 0) {
+        check_heads(model, origin, errors);
+        check_attention(model, origin, errors);
+        check_experts(model, origin, errors);
+        check_parts(model, origin, errors);
     }
-    check_attention(model, origin, errors);
-    check_experts(model, origin, errors);
 }
 
 static void require_shape(struct nest_field_reader *reader, const struct nest_node *root)
 {
     static const char *const needed[] = {"layers", "hidden", "ffn", "heads", "vocab", "seq"};
     for (size_t i = 0; i < sizeof needed / sizeof needed[0]; i++) {
-        if (!nest_node_get(root, needed[i])) {
+        if (!nest_fields_mean(root, nest_model_fields, needed[i])) {
             nest_errors_add(reader->errors, root->mark, nest_node_path(root, reader->arena), NULL,
                             "a model has no '%s'", needed[i]);
         }
@@ -210,18 +283,18 @@ void nest_model_defaults(struct nest_model_spec *out, const char *id)
 void nest_model_read(struct nest_field_reader *reader, const struct nest_node *root, const char *id,
                      struct nest_model_spec *out)
 {
-    const size_t faults = reader->errors->count;
     nest_model_defaults(out, id);
     out->kv_heads_given = nest_node_get(root, "kv_heads") != NULL;
     out->head_dim_given = nest_node_get(root, "head_dim") != NULL;
     out->moe_ffn_given = nest_node_get(root, "moe_ffn") != NULL;
     nest_fields_read(reader, root, nest_model_fields, "a model", out);
-    if (root->kind == NEST_NODE_MAPPING && !nest_node_get(root, "profile")) {
+    if (root->kind != NEST_NODE_MAPPING) {
+        return;
+    }
+    if (!nest_node_get(root, "profile")) {
         require_shape(reader, root);
     }
-    if (reader->errors->count == faults) {
-        const struct nest_origin origin = {.root = root};
-        nest_model_derive(out);
-        nest_model_check(out, &origin, reader->errors);
-    }
+    const struct nest_origin origin = {.root = root};
+    nest_model_derive(out);
+    nest_model_check(out, &origin, reader->errors);
 }

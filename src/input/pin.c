@@ -54,9 +54,12 @@ static bool parse_item(int key, const char *text, int64_t *out)
         }
         return false;
     }
-    if (key == NEST_PIN_SP && (strcmp(text, "true") == 0 || strcmp(text, "false") == 0)) {
-        *out = text[0] == 't';
-        return true;
+    static const char *const no_yes[] = {"false", "true", "no", "yes", "off", "on"};
+    for (int i = 0; key == NEST_PIN_SP && i < 6; i++) {
+        if (strcmp(text, no_yes[i]) == 0) {
+            *out = i % 2;
+            return true;
+        }
     }
     const size_t digits = strspn(text, "0123456789");
     if (digits == 0 || digits > 15 || text[digits]) {
@@ -66,7 +69,7 @@ static bool parse_item(int key, const char *text, int64_t *out)
     return true;
 }
 
-static const char *expected(int key)
+const char *nest_pin_expected(int key)
 {
     switch (key) {
     case NEST_PIN_RECOMPUTE:
@@ -216,7 +219,8 @@ enum nest_status nest_pin_set(struct nest_pins_spec *pins, const char *key, cons
         memcpy(text, value, length + 1);
     }
     if (length >= sizeof text || !parse_pin(index, text, &pin)) {
-        nest_errors_add(errors, mark, NULL, expected(index), "%s cannot be '%.60s'", key, value);
+        nest_errors_add(errors, mark, NULL, nest_pin_expected(index), "%s cannot be '%.60s'", key,
+                        value);
         return NEST_BAD_INPUT;
     }
     pins->pin[index] = pin;

@@ -59,6 +59,11 @@ struct nest_origin {
 };
 struct nest_mark nest_origin_mark(const struct nest_origin *origin, const char *key);
 
+/* Adds a fault across keys at the origin's place of key. */
+void nest_origin_fault(const struct nest_origin *origin, struct nest_errors *errors,
+                       const char *key, const char *hint, const char *format, ...)
+    __attribute__((format(printf, 5, 6)));
+
 void nest_model_check(const struct nest_model_spec *model, const struct nest_origin *origin,
                       struct nest_errors *errors);
 void nest_train_check(const struct nest_scenario_spec *scenario, const struct nest_origin *origin,
@@ -104,9 +109,8 @@ void nest_scenario_check(const struct nest_scenario_spec *scenario,
 /* nest_set without the checks across keys; mark is the path's place, value_mark the value's. The
  * full path, or NULL after adding a fault. */
 const char *nest_set_deferred(struct nest_scenario_spec *scenario, const char *path,
-                              const char *value, struct nest_mark mark,
-                              struct nest_mark value_mark, struct nest_arena *arena,
-                              struct nest_errors *errors);
+                              const char *value, struct nest_mark mark, struct nest_mark value_mark,
+                              struct nest_arena *arena, struct nest_errors *errors);
 
 /* A whole scenario: the file (or NULL for the defaults), then the request's model, cluster, sets
  * and pins. */

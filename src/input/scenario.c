@@ -1,5 +1,6 @@
 #include <string.h>
 
+#include "base/suggest.h"
 #include "input/records.h"
 #include "input/set.h"
 
@@ -89,9 +90,9 @@ void nest_train_check(const struct nest_scenario_spec *scenario, const struct ne
             nest_strbuf_printf(&hint, "%s%s", hint.length > 0 ? ", " : "it has ", word->word);
         }
     }
-    nest_errors_add(errors, nest_origin_mark(origin, "precision"), "train.precision",
-                    nest_strbuf_text(&hint), "device %s has no %s rate", scenario->device.id,
-                    precision_words[scenario->train.precision].word);
+    nest_origin_fault(origin, errors, "precision", nest_strbuf_text(&hint),
+                      "device %s has no %s rate", scenario->device.id,
+                      precision_words[scenario->train.precision].word);
     nest_strbuf_free(&hint);
 }
 
@@ -129,21 +130,32 @@ static void read_overlap(struct nest_field_reader *reader, const struct nest_nod
     }
 }
 
+static void read_pin(struct nest_field_reader *reader, const struct nest_node *pin,
+                     struct nest_pins_spec *pins)
+{
+    const int key = nest_pin_key_find(pin->key);
+    const bool known = key >= 0 || strcmp(pin->key, "order") == 0;
+    if (pin->broken) {
+        return;
+    }
+    if (known && (pin->kind != NEST_NODE_SCALAR || nest_node_is_null(pin))) {
+        nest_node_fault(reader, pin, nest_pin_expected(key), "%s cannot be pinned to %s", pin->key,
+                        nest_node_describe(pin, reader->arena));
+        return;
+    }
+    (void)nest_pin_set(pins, pin->key, pin->text, known ? pin->mark : pin->key_mark,
+                       reader->errors);
+}
+
 static void read_pins(struct nest_field_reader *reader, const struct nest_node *node, void *record)
 {
-    struct nest_scenario_spec *scenario = record;
     if (node->kind != NEST_NODE_MAPPING) {
         nest_node_fault(reader, node, "expected a mapping such as {tp: 8, zero: 1}",
                         "%s is not a set of pins", nest_node_describe(node, reader->arena));
         return;
     }
     for (const struct nest_node *pin = node->first; pin; pin = pin->next) {
-        const bool known = nest_pin_key_find(pin->key) >= 0 || strcmp(pin->key, "order") == 0;
-        const char *value = "free";
-        if (!known || nest_node_text(reader, pin, &value)) {
-            (void)nest_pin_set(&scenario->pins, pin->key, value, known ? pin->mark : pin->key_mark,
-                               reader->errors);
-        }
+        read_pin(reader, pin, &((struct nest_scenario_spec *)record)->pins);
     }
 }
 
@@ -315,6 +327,37 @@ static void apply(struct edit_list *list, const char *path, const char *value,
     }
 }
 
+static bool edit_value(struct nest_field_reader *reader, const struct nest_node *node,
+                       const char **out)
+{
+    if (node->kind == NEST_NODE_SCALAR && !nest_node_is_null(node)) {
+        *out = node->text;
+        return !node->broken;
+    }
+    nest_node_fault(reader, node, "expected a value", "%s cannot be set",
+                    nest_node_describe(node, reader->arena));
+    return false;
+}
+
+static bool has_level(struct edit_list *list, const struct nest_node *level)
+{
+    const struct nest_cluster_spec *cluster = &list->scenario->cluster;
+    struct nest_suggest suggest;
+    nest_suggest_start(&suggest, level->text);
+    for (int i = 0; i < cluster->levels; i++) {
+        if (strcmp(cluster->level[i].name, level->text) == 0) {
+            return true;
+        }
+        nest_suggest_offer(&suggest, cluster->level[i].name);
+    }
+    const char *hint =
+        suggest.best ? nest_arena_printf(list->reader->arena, "did you mean '%s'?", suggest.best)
+                     : "expected the name of a level of the cluster";
+    nest_node_fault(list->reader, level, hint, "there is no level %s",
+                    nest_node_describe(level, list->reader->arena));
+    return false;
+}
+
 /* {PATH: value, …} or {level: NAME, FIELD: value, …}. */
 static void apply_edit(struct edit_list *list, const struct nest_node *edit)
 {
@@ -322,6 +365,9 @@ static void apply_edit(struct edit_list *list, const struct nest_node *edit)
     if (edit->kind != NEST_NODE_MAPPING) {
         nest_node_fault(list->reader, edit, "expected {PATH: value} or {level: NAME, FIELD: value}",
                         "%s is not an edit", nest_node_describe(edit, list->reader->arena));
+        return;
+    }
+    if (level && !has_level(list, level)) {
         return;
     }
     for (const struct nest_node *child = edit->first; child; child = child->next) {
@@ -333,7 +379,7 @@ static void apply_edit(struct edit_list *list, const struct nest_node *edit)
         if (level) {
             path = nest_arena_printf(list->reader->arena, "cluster.%s.%s", level->text, child->key);
         }
-        if (path && nest_node_text(list->reader, child, &value)) {
+        if (path && edit_value(list->reader, child, &value)) {
             apply(list, path, value, child->key_mark, child->mark);
         }
     }
@@ -429,11 +475,27 @@ static void check_whole(const struct edit_list *list, const struct nest_node *ro
     nest_scenario_check(list->scenario, list->touched, list->count, fallback, list->reader->errors);
 }
 
+static size_t fault_count(const struct nest_errors *errors)
+{
+    return errors->count + errors->dropped;
+}
+
+/* Model and cluster must stand before anything of them can be edited. */
+static bool load_parts(struct nest_field_reader *reader, const struct nest_node *root,
+                       const struct nest_scenario_request *request, struct nest_scenario_spec *out)
+{
+    const struct part model = {reader, root, request->model, "--model", "model", "llama3-70b"};
+    const struct part cluster = {reader,      root,      request->cluster,
+                                 "--cluster", "cluster", "h100-spine-leaf"};
+    const size_t before = fault_count(reader->errors);
+    load_model(&model, out);
+    load_cluster(&cluster, out);
+    return fault_count(reader->errors) == before && out->model.id && out->cluster.device;
+}
+
 void nest_scenario_read(struct nest_field_reader *reader, const struct nest_node *root,
                         const struct nest_scenario_request *request, struct nest_scenario_spec *out)
 {
-    struct nest_errors *errors = reader->errors;
-    const size_t before = errors->count + errors->dropped;
     nest_scenario_defaults(out);
     if (root) {
         nest_fields_read(reader, root, nest_scenario_fields, "a scenario", out);
@@ -441,25 +503,22 @@ void nest_scenario_read(struct nest_field_reader *reader, const struct nest_node
             return;
         }
     }
-    const struct part model = {reader, root, request->model, "--model", "model", "llama3-70b"};
-    const struct part cluster = {reader,      root,      request->cluster,
-                                 "--cluster", "cluster", "h100-spine-leaf"};
-    load_model(&model, out);
-    load_cluster(&cluster, out);
+    const bool whole = load_parts(reader, root, request, out);
+    const size_t before = fault_count(reader->errors);
     struct edit_list list = {.reader = reader, .scenario = out};
-    if (errors->count + errors->dropped == before) {
+    if (whole) {
         nest_scenario_settle(out);
         apply_file_edits(&list, nest_node_get(root, "edits"));
         for (int i = 0; i < request->sets; i++) {
             apply_set(&list, request->set[i]);
         }
     }
-    for (int i = 0; i < request->pins; i++) {
-        apply_pins(&list, request->pin[i]);
-    }
-    if (errors->count + errors->dropped == before) {
+    if (whole && fault_count(reader->errors) == before) {
         nest_scenario_settle(out);
         check_whole(&list, root);
+    }
+    for (int i = 0; i < request->pins; i++) {
+        apply_pins(&list, request->pin[i]);
     }
 }
 

@@ -1,5 +1,6 @@
 #include "input/set.h"
 
+#include <stdarg.h>
 #include <string.h>
 
 #include "base/suggest.h"
@@ -223,6 +224,19 @@ struct nest_mark nest_origin_mark(const struct nest_origin *origin, const char *
     return mark;
 }
 
+void nest_origin_fault(const struct nest_origin *origin, struct nest_errors *errors,
+                       const char *key, const char *hint, const char *format, ...)
+{
+    const char *above = origin->root ? nest_node_path(origin->root, errors->arena) : origin->prefix;
+    const char *path = above ? nest_arena_printf(errors->arena, "%s.%s", above, key) : key;
+    va_list args;
+    va_start(args, format);
+    const char *message = nest_arena_vprintf(errors->arena, format, args);
+    va_end(args);
+    nest_errors_add(errors, nest_origin_mark(origin, key), path, hint, "%s",
+                    message ? message : "out of memory");
+}
+
 void nest_scenario_settle(struct nest_scenario_spec *scenario)
 {
     scenario->cluster.device = &scenario->device;
@@ -256,10 +270,15 @@ static const char *set_value(struct nest_scenario_spec *scenario, const char *pa
         report_unfound(&search, scenario, mark, arena, errors);
         return NULL;
     }
-    const struct nest_node node = {
-        .kind = NEST_NODE_SCALAR, .mark = value_mark, .key_mark = mark, .text = value};
-    struct nest_field_reader reader = {arena, errors, NULL};
     const struct target *target = &search.found[0];
+    const struct nest_node root = {.kind = NEST_NODE_MAPPING, .mark = mark, .text = ""};
+    const struct nest_node node = {.kind = NEST_NODE_SCALAR,
+                                   .mark = value_mark,
+                                   .key_mark = mark,
+                                   .key = target->full,
+                                   .text = value,
+                                   .parent = &root};
+    struct nest_field_reader reader = {arena, errors, NULL};
     if (!nest_field_read(&reader, &node, target->field, target->record)) {
         return NULL;
     }

@@ -108,6 +108,23 @@ struct nest_profile_layer {
     const struct nest_profile_entry *entry; /* one per tp width, ascending */
 };
 
+/* An image tower beside the text trunk: patches through layers of their own, then a projection to
+ * the trunk's width. layers = 0: none. */
+struct nest_vision_spec {
+    int64_t layers, hidden, ffn, heads;
+    int64_t tokens;     /* per sequence */
+    int64_t patch;      /* side of a patch, in pixels of three values */
+    int64_t projection; /* matrices between tower and trunk: 1, or 2 with the trunk's own width */
+    bool gated;         /* MLP with a gate */
+};
+
+/* State-space layers (Mamba) in place of attention in most blocks. state = 0: none. */
+struct nest_mamba_spec {
+    int64_t state, conv, inner, rank; /* N, convolution width, expanded width, rank of the step */
+    int64_t attention_every;          /* one block in so many keeps attention … */
+    int64_t attention_first;          /* … the first of them is this one, from 0 */
+};
+
 struct nest_model_spec {
     const char *id;  /* file name without .yaml, or the name of an inline mapping */
     const char *ref; /* what names it in a scenario: shipped name or path; NULL for a mapping */
@@ -131,6 +148,11 @@ struct nest_model_spec {
     int64_t experts, top_k, moe_ffn, shared_experts, dense_layers, moe_every;
     bool router_bias; /* a bias per routed expert that balances load without a loss */
     double capacity;  /* expert capacity factor; 0 = dropless */
+    /* The first of the layers are an encoder, which sees every token; the others attend to its
+     * output too. 0 = no encoder. */
+    int64_t encoder_layers;
+    struct nest_vision_spec vision;
+    struct nest_mamba_spec mamba;
     double params_published, params_active_published; /* 0 = not stated */
     int profile_layers; /* measured layers instead of a transformer's shape; 0 = none */
     const struct nest_profile_layer *profile;

@@ -95,11 +95,29 @@ static void write_flow(const char *key, const struct nest_field *table, const vo
     nest_strbuf_add(out, any ? "}\n" : "");
 }
 
+/* A nested mapping, where anything in it differs from the defaults. */
+static void write_nested(const struct nest_field *field, const void *record, const void *defaults,
+                         int indent, struct nest_strbuf *out)
+{
+    enum { NESTED_MAX = 16 };
+    bool wanted[NESTED_MAX] = {false};
+    bool any = false;
+    for (int i = 0; field->table[i].key && i < NESTED_MAX; i++) {
+        wanted[i] = is_written(&field->table[i]) && differs(&field->table[i], record, defaults);
+        any = any || wanted[i];
+    }
+    nest_strbuf_printf(out, "%*s", any ? indent : 0, "");
+    write_flow(field->key, field->table, record, wanted, out);
+}
+
 /* One line a field, for those that differ from the defaults. */
 static void write_block(const struct nest_field *table, const void *record, const void *defaults,
                         int indent, struct nest_strbuf *out)
 {
     for (const struct nest_field *field = table; field->key; field++) {
+        if (field->type == NEST_FIELD_TABLE) {
+            write_nested(field, record, defaults, indent, out);
+        }
         if (is_written(field) && differs(field, record, defaults)) {
             nest_strbuf_printf(out, "%*s%s: ", indent, "", field->key);
             write_value(field, record, out);

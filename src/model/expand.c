@@ -4,7 +4,10 @@
 
 #include "model/operators.h"
 
-enum { KIND_EMBEDDING, KIND_DENSE, KIND_MOE, KIND_HEAD, TRANSFORMER_KINDS };
+/* What stands in attention's place in a block. */
+enum mixer { MIX_ATTENTION, MIX_ENCODER, MIX_DECODER, MIX_MAMBA, MIXERS };
+
+enum { TRANSFORMER_KINDS = 2 + 2 * MIXERS };
 
 static bool is_expert(const struct nest_op *op)
 {
@@ -14,10 +17,10 @@ static bool is_expert(const struct nest_op *op)
 static double op_flops(const struct nest_op *op)
 {
     if (op->kind == NEST_OP_GEMM) {
-        return 2.0 * (double)op->n * (double)op->k * (double)op->rows;
+        return 2.0 * (double)op->n * (double)op->k * op->rows;
     }
     if (op->kind == NEST_OP_ATTENTION) {
-        return 2.0 * (double)op->context * (double)op->n * (double)(op->k + op->v_dim);
+        return 2.0 * (double)op->context * (double)op->n * (double)(op->k + op->v_dim) * op->rows;
     }
     return 0.0;
 }
@@ -51,11 +54,34 @@ static enum nest_status store_kind(const struct nest_op_list *list, struct nest_
     return NEST_OK;
 }
 
-static enum nest_status add_block(const struct nest_model_spec *spec, bool moe,
+static void add_mixer(struct nest_op_list *list, enum mixer mixer)
+{
+    if (mixer == MIX_MAMBA) {
+        nest_ops_mamba(list);
+        return;
+    }
+    nest_ops_attention(list, mixer == MIX_ENCODER);
+    if (mixer == MIX_DECODER) {
+        nest_ops_cross_attention(list);
+    }
+}
+
+static const char *block_name(enum mixer mixer, bool moe)
+{
+    static const char *const name[MIXERS][2] = {{"block", "MoE block"},
+                                                {"encoder block", "MoE encoder block"},
+                                                {"decoder block", "MoE decoder block"},
+                                                {"Mamba block", "Mamba MoE block"}};
+    return name[mixer][moe];
+}
+
+static enum nest_status add_block(const struct nest_model_spec *spec, enum mixer mixer, bool moe,
                                   struct nest_arena *arena, struct nest_layer_kind *kind)
 {
     struct nest_op_list list = {.spec = spec};
-    nest_ops_attention(&list);
+    const bool attends = mixer != MIX_MAMBA;
+    const int64_t heads = spec->attention == NEST_ATTENTION_MLA ? spec->heads : spec->kv_heads;
+    add_mixer(&list, mixer);
     if (moe) {
         nest_ops_experts(&list);
     } else {
@@ -63,13 +89,13 @@ static enum nest_status add_block(const struct nest_model_spec *spec, bool moe,
     }
     *kind = (struct nest_layer_kind){
         .role = NEST_LAYER_BLOCK,
-        .name = moe ? "MoE block" : "block",
+        .name = block_name(mixer, moe),
         .moe = moe,
         .gated = nest_gated(spec),
         .experts = moe ? spec->experts : 0,
         .top_k = moe ? spec->top_k : 0,
-        .kv_columns = nest_kv_columns(spec),
-        .kv_heads = spec->attention == NEST_ATTENTION_MLA ? spec->heads : spec->kv_heads,
+        .kv_columns = attends ? nest_kv_columns(spec) : 0,
+        .kv_heads = attends ? heads : 1,
         .has_shared_expert = moe && spec->shared_experts > 0,
         .dropout = nest_has_dropout(spec),
     };
@@ -84,6 +110,7 @@ static enum nest_status add_end(const struct nest_model_spec *spec, bool head,
         nest_ops_head(&list);
     } else {
         nest_ops_embedding(&list);
+        nest_ops_vision(&list);
     }
     *kind = (struct nest_layer_kind){
         .role = head ? NEST_LAYER_HEAD : NEST_LAYER_EMBEDDING,
@@ -99,28 +126,25 @@ static bool block_is_moe(const struct nest_model_spec *spec, int64_t block)
     return spec->experts > 0 && block >= spec->dense_layers && (block + 1) % every == 0;
 }
 
-static int kind_at(const struct nest_model_spec *spec, int layer)
+static enum mixer mixer_at(const struct nest_model_spec *spec, int64_t block)
 {
-    if (layer == 0) {
-        return KIND_EMBEDDING;
+    const struct nest_mamba_spec *mamba = &spec->mamba;
+    if (spec->encoder_layers > 0) {
+        return block < spec->encoder_layers ? MIX_ENCODER : MIX_DECODER;
     }
-    if (layer == spec->layers + 1) {
-        return KIND_HEAD;
-    }
-    return block_is_moe(spec, layer - 1) ? KIND_MOE : KIND_DENSE;
+    const int64_t every = mamba->attention_every > 0 ? mamba->attention_every : INT64_MAX;
+    return mamba->state > 0 && block % every != mamba->attention_first ? MIX_MAMBA : MIX_ATTENTION;
 }
 
-/* Fills kind_of and runs from out->layers and a function of the layer's number. */
-static enum nest_status find_runs(struct nest_model *out, struct nest_arena *arena,
-                                  int (*kind)(const struct nest_model_spec *, int))
+/* Stores kind_of and its runs. */
+static enum nest_status set_runs(struct nest_model *out, struct nest_arena *arena,
+                                 const int *kind_of)
 {
-    int *kind_of = NEST_NEW(arena, int, out->layers);
     out->run = NEST_NEW(arena, struct nest_run, out->layers);
-    if (kind_of == NULL || out->run == NULL) {
+    if (out->run == NULL) {
         return NEST_NO_MEMORY;
     }
     for (int i = 0; i < out->layers; i++) {
-        kind_of[i] = kind(out->spec, i);
         if (i == 0 || kind_of[i] != kind_of[i - 1]) {
             out->run[out->runs++] = (struct nest_run){.kind = kind_of[i], .first = i};
         }
@@ -143,34 +167,35 @@ static void sum_model(struct nest_model *out)
     out->flops_per_sequence = 3.0 * flops * (double)out->spec->seq;
 }
 
+/* Kinds are made as they first occur: the embedding 0, then blocks, the head last. */
 static enum nest_status expand_transformer(const struct nest_model_spec *spec,
                                            struct nest_arena *arena, struct nest_model *out)
 {
+    int index[MIXERS][2] = {{0}};
     out->layers = (int)spec->layers + 2;
-    out->kinds = TRANSFORMER_KINDS;
     out->kind = NEST_NEW(arena, struct nest_layer_kind, TRANSFORMER_KINDS);
-    if (out->kind == NULL || add_end(spec, false, arena, &out->kind[KIND_EMBEDDING]) != NEST_OK ||
-        add_block(spec, false, arena, &out->kind[KIND_DENSE]) != NEST_OK ||
-        add_end(spec, true, arena, &out->kind[KIND_HEAD]) != NEST_OK) {
+    int *kind_of = NEST_NEW(arena, int, out->layers);
+    if (out->kind == NULL || kind_of == NULL ||
+        add_end(spec, false, arena, &out->kind[out->kinds++]) != NEST_OK) {
         return NEST_NO_MEMORY;
     }
-    if (spec->experts > 0 && add_block(spec, true, arena, &out->kind[KIND_MOE]) != NEST_OK) {
+    for (int64_t block = 0; block < spec->layers; block++) {
+        const enum mixer mixer = mixer_at(spec, block);
+        const bool moe = block_is_moe(spec, block);
+        if (index[mixer][moe] == 0) {
+            index[mixer][moe] = out->kinds;
+            if (add_block(spec, mixer, moe, arena, &out->kind[out->kinds++]) != NEST_OK) {
+                return NEST_NO_MEMORY;
+            }
+        }
+        kind_of[block + 1] = index[mixer][moe];
+    }
+    kind_of[out->layers - 1] = out->kinds;
+    if (add_end(spec, true, arena, &out->kind[out->kinds++]) != NEST_OK) {
         return NEST_NO_MEMORY;
     }
     out->tied = spec->tied;
-    return find_runs(out, arena, kind_at);
-}
-
-static int measured_at(const struct nest_model_spec *spec, int layer)
-{
-    int64_t end = 0;
-    for (int i = 0; i < spec->profile_layers; i++) {
-        end += spec->profile[i].times;
-        if (layer < end) {
-            return i;
-        }
-    }
-    return spec->profile_layers - 1;
+    return set_runs(out, arena, kind_of);
 }
 
 static enum nest_status expand_profile(const struct nest_model_spec *spec, struct nest_arena *arena,
@@ -195,7 +220,17 @@ static enum nest_status expand_profile(const struct nest_model_spec *spec, struc
         };
         out->layers += (int)layer->times;
     }
-    return find_runs(out, arena, measured_at);
+    int *kind_of = NEST_NEW(arena, int, out->layers);
+    if (kind_of == NULL) {
+        return NEST_NO_MEMORY;
+    }
+    int layer = 0;
+    for (int i = 0; i < spec->profile_layers; i++) {
+        for (int64_t j = 0; j < spec->profile[i].times; j++) {
+            kind_of[layer++] = i;
+        }
+    }
+    return set_runs(out, arena, kind_of);
 }
 
 enum nest_status nest_model_expand(const struct nest_model_spec *spec, struct nest_arena *arena,

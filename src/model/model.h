@@ -50,14 +50,15 @@ struct nest_op {
     const char *name;
     enum nest_op_kind kind;
     enum nest_split split;
-    int64_t n, k;       /* GEMM: columns out, columns in; ATTENTION: heads, head width (qk) */
-    int64_t kv_n;       /* GEMM: of n, the key and value columns; never cut below one head */
-    int64_t v_dim;      /* ATTENTION: head width of the values */
-    int64_t context;    /* ATTENTION: keys that one query sees at most (sequence or window) */
-    int64_t rows;       /* rows per token: 1, or top_k for routed experts */
-    int64_t weights;    /* parameters, undivided, all experts; 0 where shared with another layer */
-    double traffic;     /* ELEMENTWISE, LOOKUP: elements read and written per row, forward */
-    double saved;       /* elements kept per row for the backward pass */
+    int64_t n, k;    /* GEMM: columns out, columns in; ATTENTION: heads, head width (qk) */
+    int64_t kv_n;    /* GEMM: of n, the key and value columns; never cut below one head */
+    int64_t v_dim;   /* ATTENTION: head width of the values */
+    int64_t context; /* ATTENTION: keys that one query sees at most (sequence or window) */
+    double rows;     /* rows per token: 1, top_k for routed experts, less for an image's patches */
+    bool whole;      /* ATTENTION: no causal mask, whatever the model's trunk has */
+    int64_t weights; /* parameters, undivided, all experts; 0 where shared with another layer */
+    double traffic;  /* ELEMENTWISE, LOOKUP: elements read and written per row, forward */
+    double saved;    /* elements kept per row for the backward pass */
     double saved_bytes; /* bytes per such element (2, or 1 for masks) */
     bool vocabulary;    /* n counts words: padded to a multiple of tp when priced */
     bool shared_expert; /* part of the shared expert, under which the all-to-all may hide */

@@ -30,7 +30,7 @@ bool nest_has_dropout(const struct nest_model_spec *spec)
 
 static void add(struct nest_op_list *list, struct nest_op op)
 {
-    op.rows = op.rows > 0 ? op.rows : 1;
+    op.rows = op.rows > 0.0 ? op.rows : 1.0;
     list->op[list->count++] = op;
 }
 
@@ -107,7 +107,7 @@ static void add_full_projections(struct nest_op_list *list)
     op->weights += s->bias || s->qkv_bias ? n : 0;
 }
 
-void nest_ops_attention(struct nest_op_list *list)
+void nest_ops_attention(struct nest_op_list *list, bool whole)
 {
     const struct nest_model_spec *s = list->spec;
     const bool mla = s->attention == NEST_ATTENTION_MLA;
@@ -143,10 +143,35 @@ void nest_ops_attention(struct nest_op_list *list)
                                .n = s->heads,
                                .k = mla ? s->qk_nope_dim + s->qk_rope_dim : s->head_dim,
                                .v_dim = value,
-                               .context = window ? s->window : s->seq});
+                               .context = window ? s->window : s->seq,
+                               .whole = whole});
     add_gemm(list, "attention out", NEST_SPLIT_TP_K, s->hidden, s->heads * value,
              (double)(s->heads * value));
     add_residual(list, "attention residual");
+}
+
+/* Queries from the decoder, keys and values from the encoder's output, of equal length. */
+void nest_ops_cross_attention(struct nest_op_list *list)
+{
+    const struct nest_model_spec *s = list->spec;
+    const int64_t query = nest_query_columns(s);
+    const int64_t kv = nest_kv_columns(s);
+    add_norm(list, "cross norm", NEST_SPLIT_SEQUENCE, s->hidden);
+    add_gemm(list, "cross query, key, value", NEST_SPLIT_TP_N, query + kv, s->hidden,
+             (double)(query + kv));
+    struct nest_op *op = &list->op[list->count - 1];
+    op->kv_n = kv;
+    op->weights += s->bias || s->qkv_bias ? query + kv : 0;
+    add(list, (struct nest_op){.name = "cross attention",
+                               .kind = NEST_OP_ATTENTION,
+                               .split = NEST_SPLIT_TP_N,
+                               .n = s->heads,
+                               .k = s->head_dim,
+                               .v_dim = s->head_dim,
+                               .context = s->seq,
+                               .whole = true});
+    add_gemm(list, "cross out", NEST_SPLIT_TP_K, s->hidden, query, (double)query);
+    add_residual(list, "cross residual");
 }
 
 /* Two GEMMs with the activation between them. The first keeps its output, the second its input. */
@@ -198,7 +223,7 @@ static void add_permutation(struct nest_op_list *list, const char *name)
     add(list, (struct nest_op){.name = name,
                                .kind = NEST_OP_ELEMENTWISE,
                                .split = NEST_SPLIT_ROWS,
-                               .rows = s->top_k,
+                               .rows = (double)s->top_k,
                                .traffic = 2.0 * (double)s->hidden,
                                .saved = (double)s->hidden,
                                .saved_bytes = SAVED});
@@ -214,7 +239,7 @@ void nest_ops_experts(struct nest_op_list *list)
     list->op[list->count - 1].saved_bytes = 2.0 * SAVED;
     list->op[list->count - 1].weights += s->router_bias ? s->experts : 0;
     add_permutation(list, "dispatch permutation");
-    add_mlp(list, routed, (struct nest_op){.split = NEST_SPLIT_EXPERT_N, .rows = s->top_k},
+    add_mlp(list, routed, (struct nest_op){.split = NEST_SPLIT_EXPERT_N, .rows = (double)s->top_k},
             s->moe_ffn);
     add_permutation(list, "combine permutation");
     if (s->shared_experts > 0) {

@@ -23,7 +23,11 @@ bool nest_gated(const struct nest_model_spec *spec);
 bool nest_has_dropout(const struct nest_model_spec *spec);
 
 /* Append the operators of a part of the network. */
-void nest_ops_attention(struct nest_op_list *list);
+void nest_ops_attention(struct nest_op_list *list, bool whole); /* whole: without causal mask */
+void nest_ops_cross_attention(
+    struct nest_op_list *list); /* of a decoder, to the encoder's output */
+void nest_ops_mamba(struct nest_op_list *list);
+void nest_ops_vision(struct nest_op_list *list); /* a whole image tower and its projection */
 void nest_ops_mlp(struct nest_op_list *list);
 void nest_ops_experts(struct nest_op_list *list);
 void nest_ops_embedding(struct nest_op_list *list);

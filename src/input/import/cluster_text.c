@@ -1,0 +1,327 @@
+#include "input/import/cluster_text.h"
+
+#include <string.h>
+#include <strings.h>
+
+#include "base/units.h"
+#include "input/records.h"
+
+enum { ASSUMED_GPUS = 8 };
+
+/* Rates from the vendors' data sheets, one direction: NVLink, Infinity Fabric, ICI or Ethernet
+ * between the devices of a node, and the usual network port of one device. */
+static const struct {
+    const char *name;
+    struct nest_found_device device;
+} known_devices[] = {
+    {"a100", {"a100-sxm-80gb", 300e9, 25e9}},
+    {"a100-sxm", {"a100-sxm-80gb", 300e9, 25e9}},
+    {"a100-sxm-40gb", {"a100-sxm-40gb", 300e9, 25e9}},
+    {"a100-sxm-80gb", {"a100-sxm-80gb", 300e9, 25e9}},
+    {"a800", {"a100-sxm-80gb", 200e9, 25e9}},
+    {"h100", {"h100-sxm-80gb", 450e9, 50e9}},
+    {"h100-sxm", {"h100-sxm-80gb", 450e9, 50e9}},
+    {"h100-sxm-80gb", {"h100-sxm-80gb", 450e9, 50e9}},
+    {"h100-sxm-96gb-hbm2e", {"h100-sxm-96gb-hbm2e", 450e9, 50e9}},
+    {"h800", {"h100-sxm-80gb", 200e9, 50e9}},
+    {"h200", {"h200-sxm-141gb", 450e9, 50e9}},
+    {"h200-sxm-141gb", {"h200-sxm-141gb", 450e9, 50e9}},
+    {"b200", {"b200-sxm-180gb", 900e9, 50e9}},
+    {"b200-sxm-180gb", {"b200-sxm-180gb", 900e9, 50e9}},
+    {"b300", {"b300-sxm-288gb", 900e9, 100e9}},
+    {"b300-sxm-288gb", {"b300-sxm-288gb", 900e9, 100e9}},
+    {"gb200", {"gb200-nvl72", 900e9, 50e9}},
+    {"gb200-nvl72", {"gb200-nvl72", 900e9, 50e9}},
+    {"gb300", {"gb300-nvl72", 900e9, 100e9}},
+    {"gb300-nvl72", {"gb300-nvl72", 900e9, 100e9}},
+    {"v100", {"v100-sxm2-32gb", 150e9, 12.5e9}},
+    {"v100-sxm2-32gb", {"v100-sxm2-32gb", 150e9, 12.5e9}},
+    {"mi250x", {"mi250x", 350e9, 12.5e9}},
+    {"mi300x", {"mi300x", 448e9, 50e9}},
+    {"mi325x", {"mi325x", 448e9, 50e9}},
+    {"mi355x", {"mi355x", 535.5e9, 50e9}},
+    {"gaudi2", {"gaudi2", 262.5e9, 37.5e9}},
+    {"gaudi3", {"gaudi3", 525e9, 75e9}},
+    {"maia-100", {"maia-100", 450e9, 150e9}},
+    {"tpu-v4", {"tpu-v4", 300e9, 6.25e9}},
+    {"tpu-v5e", {"tpu-v5e", 200e9, 3.125e9}},
+    {"tpu-v5p", {"tpu-v5p", 600e9, 6.25e9}},
+    {"tpu-v6e", {"tpu-v6e", 400e9, 6.25e9}},
+    {"tpu-v7x", {"tpu-v7x", 600e9, 6.25e9}},
+};
+
+const struct nest_found_device *nest_found_device_find(const char *name)
+{
+    for (size_t i = 0; name && i < sizeof known_devices / sizeof known_devices[0]; i++) {
+        if (strcasecmp(known_devices[i].name, name) == 0) {
+            return &known_devices[i].device;
+        }
+    }
+    return NULL;
+}
+
+struct nest_found_level *nest_found_level_add(struct nest_found_cluster *found, const char *name,
+                                              int64_t fanout)
+{
+    if (found->levels == NEST_MAX_LEVELS) {
+        return NULL;
+    }
+    struct nest_found_level *level = &found->level[found->levels++];
+    *level = (struct nest_found_level){.name = name, .fanout = fanout};
+    return level;
+}
+
+/* ---- Devices below hosts ------------------------------------------------------------------ */
+
+/* Makes room for count levels at the bottom; false when there are too many. */
+static bool shift_levels(struct nest_found_cluster *found, int count)
+{
+    if (found->levels + count > NEST_MAX_LEVELS) {
+        return false;
+    }
+    memmove(&found->level[count], &found->level[0], sizeof found->level[0] * (size_t)found->levels);
+    memset(&found->level[0], 0, sizeof found->level[0] * (size_t)count);
+    found->levels += count;
+    return true;
+}
+
+/* What a host's network means for one of its devices: alone it gets a port (or its even share, if
+ * that is more), all together no more than the host has. */
+static void share_host_network(struct nest_found_cluster *found, int first, int64_t devices)
+{
+    const double host = found->host_bandwidth;
+    if (host <= 0 || devices <= 0) {
+        return;
+    }
+    const double share = host / (double)devices;
+    const double port = found->port_bandwidth > 0 ? found->port_bandwidth : host;
+    const double own = share > port ? share : port;
+    for (int l = first; l < found->levels; l++) {
+        struct nest_found_level *level = &found->level[l];
+        level->bandwidth = own;
+        level->oversubscription =
+            (level->oversubscription > 0 ? level->oversubscription : 1) * own / share;
+    }
+}
+
+static enum nest_status too_many_levels(struct nest_job *job)
+{
+    return nest_job_fault(job, 0, 0, NULL, "more than %d levels with those inside the node",
+                          (int)NEST_MAX_LEVELS);
+}
+
+/* The levels of --node, with their names made different from the ones above. */
+static enum nest_status put_node(struct nest_job *job, struct nest_found_cluster *found)
+{
+    const struct nest_cluster_spec *node = job->options->node;
+    if (!shift_levels(found, node->levels)) {
+        return too_many_levels(job);
+    }
+    int64_t devices = 1;
+    for (int l = 0; l < node->levels; l++) {
+        const struct nest_level_spec *from = &node->level[l];
+        if (from->groups > 0) {
+            return nest_job_fault(job, 0, 0, "a node with one fan-out per level",
+                                  "the node of --node is irregular at level %s", from->name);
+        }
+        found->level[l] = (struct nest_found_level){.name = from->name,
+                                                    .fanout = from->fanout,
+                                                    .kind = from->kind,
+                                                    .bandwidth = from->bandwidth,
+                                                    .latency = from->latency,
+                                                    .oversubscription = from->oversubscription};
+        devices *= from->fanout;
+        for (int m = node->levels; m < found->levels; m++) {
+            if (strcmp(found->level[m].name, from->name) == 0) {
+                found->level[m].name =
+                    nest_arena_printf(job->arena, "%s_of_hosts", found->level[m].name);
+            }
+        }
+    }
+    nest_job_note(job, "the inside of a host is that of --node: %s", node->name);
+    share_host_network(found, node->levels, devices);
+    return NEST_OK;
+}
+
+static enum nest_status put_devices(struct nest_job *job, struct nest_found_cluster *found)
+{
+    int64_t devices = job->options->gpus_per_node;
+    if (devices == 0) {
+        devices = ASSUMED_GPUS;
+        nest_job_note(job,
+                      "the file knows hosts only: %d devices per host assumed; say it with "
+                      "--gpus-per-node N or --node NODE_YAML",
+                      (int)ASSUMED_GPUS);
+    }
+    if (devices > 1) {
+        if (!shift_levels(found, 1)) {
+            return too_many_levels(job);
+        }
+        found->level[0] = (struct nest_found_level){.name = "node", .fanout = devices};
+    }
+    share_host_network(found, devices > 1 ? 1 : 0, devices);
+    return NEST_OK;
+}
+
+/* ---- Defaults ------------------------------------------------------------------------------ */
+
+static void choose_device(struct nest_job *job, struct nest_found_cluster *found)
+{
+    if (job->options->device) {
+        found->device = job->options->device;
+    } else if (found->hosts && job->options->node && job->options->node->device) {
+        found->device = job->options->node->device->id;
+    } else if (!found->device) {
+        found->device = "h100-sxm-80gb";
+        nest_job_note(job, "the file does not name the device: %s assumed; say it with --device",
+                      found->device);
+    }
+}
+
+static const char *join_words(struct nest_arena *arena, const char *words, const char *word)
+{
+    return words ? nest_arena_printf(arena, "%s, %s", words, word) : word;
+}
+
+/* Latencies that no file states: one switch chip, then longer ways. */
+static double assumed_latency(int level, bool inside)
+{
+    return inside ? 1e-6 : level == 1 ? 4e-6 : 6e-6;
+}
+
+static void complete_level(struct nest_job *job, const struct nest_found_cluster *found, int l,
+                           struct nest_found_level *level)
+{
+    const struct nest_found_device *device = nest_found_device_find(found->device);
+    /* Level 0 is inside the node unless the file's hosts are the devices. */
+    const bool inside = l == 0 && !(found->hosts && job->options->gpus_per_node == 1);
+    const char *assumed = NULL;
+    if (level->bandwidth <= 0) {
+        const double fallback = inside ? 450e9 : 50e9;
+        level->bandwidth = !device ? fallback : inside ? device->scale_up : device->scale_out;
+        assumed = join_words(job->arena, assumed, "bandwidth");
+    }
+    if (level->latency <= 0) {
+        level->latency = assumed_latency(l, inside);
+        assumed = join_words(job->arena, assumed, "latency");
+    }
+    if (level->oversubscription <= 0) {
+        level->oversubscription = 1;
+        if (l > 0) {
+            assumed = join_words(job->arena, assumed, "no oversubscription");
+        }
+    }
+    if (assumed) {
+        const char *text = nest_arena_printf(job->arena, "%s assumed", assumed);
+        level->note =
+            level->note ? nest_arena_printf(job->arena, "%s; %s", level->note, text) : text;
+    }
+}
+
+enum nest_status nest_found_cluster_complete(struct nest_job *job, struct nest_found_cluster *found)
+{
+    if (found->hosts) {
+        const enum nest_status status =
+            job->options->node ? put_node(job, found) : put_devices(job, found);
+        if (status != NEST_OK) {
+            return status;
+        }
+    }
+    choose_device(job, found);
+    for (int l = 0; l < found->levels; l++) {
+        complete_level(job, found, l, &found->level[l]);
+    }
+    return NEST_OK;
+}
+
+/* ---- Printing ------------------------------------------------------------------------------ */
+
+static const char *kind_word(enum nest_level_kind kind)
+{
+    switch (kind) {
+    case NEST_LEVEL_RING:
+        return "ring";
+    case NEST_LEVEL_TORUS:
+        return "torus";
+    case NEST_LEVEL_MESH:
+        return "mesh";
+    case NEST_LEVEL_FULLY_CONNECTED:
+        return "fully-connected";
+    case NEST_LEVEL_RAIL:
+        return "rail";
+    default:
+        return "switch";
+    }
+}
+
+static void print_extent(struct nest_strbuf *out, const struct nest_found_level *level)
+{
+    if (level->shape) {
+        nest_strbuf_printf(out, ", shape: %s, wrap: %s", level->shape,
+                           level->wrap ? "true" : "false");
+        return;
+    }
+    if (level->runs == 0) {
+        nest_strbuf_printf(out, ", fanout: %lld", (long long)level->fanout);
+        return;
+    }
+    nest_strbuf_add(out, ", groups: [");
+    for (int i = 0; i < level->runs; i++) {
+        nest_strbuf_printf(out, "%s{fanout: %lld", i ? ", " : "", (long long)level->run[i].fanout);
+        if (level->run[i].times > 1) {
+            nest_strbuf_printf(out, ", times: %lld", (long long)level->run[i].times);
+        }
+        nest_strbuf_add(out, "}");
+    }
+    nest_strbuf_add(out, "]");
+}
+
+static void print_level(struct nest_job *job, const struct nest_found_level *level, int indent)
+{
+    struct nest_strbuf *out = job->out;
+    char text[64];
+    nest_strbuf_printf(out, "%*s  - {name: ", indent, "");
+    nest_yaml_text(level->name, out);
+    print_extent(out, level);
+    if (level->kind != NEST_LEVEL_SWITCH) {
+        nest_strbuf_printf(out, ", kind: %s", kind_word(level->kind));
+    }
+    nest_strbuf_printf(
+        out, ", bandwidth: %s",
+        nest_unit_format_exact(level->bandwidth, NEST_UNIT_BANDWIDTH, text, sizeof text));
+    nest_strbuf_printf(
+        out, ", latency: %s",
+        nest_unit_format_exact(level->latency, NEST_UNIT_SECONDS, text, sizeof text));
+    if (level->oversubscription > 1) {
+        nest_strbuf_printf(out, ", oversubscription: %.12g", level->oversubscription);
+    }
+    nest_strbuf_add(out, "}");
+    if (level->note) {
+        nest_strbuf_printf(out, " # %s", level->note);
+    }
+    nest_strbuf_add(out, "\n");
+}
+
+void nest_found_cluster_print(struct nest_job *job, const struct nest_found_cluster *found,
+                              int indent)
+{
+    nest_strbuf_printf(job->out, "%*sname: ", indent, "");
+    nest_yaml_text(found->name, job->out);
+    nest_strbuf_printf(job->out, "\n%*sdevice: ", indent, "");
+    nest_yaml_text(found->device, job->out);
+    nest_strbuf_printf(job->out, "\n%*slevels:\n", indent, "");
+    for (int l = 0; l < found->levels; l++) {
+        print_level(job, &found->level[l], indent);
+    }
+}
+
+enum nest_status nest_found_cluster_write(struct nest_job *job, struct nest_found_cluster *found)
+{
+    const enum nest_status status = nest_found_cluster_complete(job, found);
+    if (status != NEST_OK) {
+        return status;
+    }
+    nest_strbuf_add(job->out, nest_strbuf_text(&job->notes));
+    nest_found_cluster_print(job, found, 0);
+    return NEST_OK;
+}

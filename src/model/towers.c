@@ -1,0 +1,146 @@
+/* Parts beside the plain transformer block: state-space layers and image towers. */
+#include "model/operators.h"
+
+/* Bytes of a saved activation. */
+static const double SAVED = 2.0;
+
+static void put(struct nest_op_list *list, struct nest_op op)
+{
+    op.rows = op.rows > 0.0 ? op.rows : 1.0;
+    op.saved_bytes = SAVED;
+    list->op[list->count++] = op;
+}
+
+/* One Mamba layer (Gu and Dao 2023, section 3.4): projection in, short convolution, the step's
+ * low-rank projection, the selective scan (fused, so it moves its inputs and outputs once), and
+ * projection out. */
+void nest_ops_mamba(struct nest_op_list *list)
+{
+    const struct nest_model_spec *s = list->spec;
+    const int64_t h = s->hidden;
+    const int64_t inner = s->mamba.inner;
+    const int64_t state = s->mamba.state;
+    const int64_t rank = s->mamba.rank;
+    const int64_t select = rank + 2 * state;
+    put(list, (struct nest_op){.name = "Mamba norm",
+                               .kind = NEST_OP_ELEMENTWISE,
+                               .split = NEST_SPLIT_SEQUENCE,
+                               .weights = s->norm == NEST_NORM_LAYER ? 2 * h : h,
+                               .traffic = 2.0 * (double)h,
+                               .saved = 2.0 * (double)h});
+    put(list, (struct nest_op){.name = "Mamba in",
+                               .kind = NEST_OP_GEMM,
+                               .split = NEST_SPLIT_TP_N,
+                               .n = 2 * inner,
+                               .k = h,
+                               .weights = 2 * inner * h,
+                               .saved = 2.0 * (double)inner});
+    put(list, (struct nest_op){.name = "convolution",
+                               .kind = NEST_OP_ELEMENTWISE,
+                               .split = NEST_SPLIT_TP_N,
+                               .weights = inner * (s->mamba.conv + 1),
+                               .traffic = 2.0 * (double)inner,
+                               .saved = (double)inner});
+    put(list, (struct nest_op){.name = "selection",
+                               .kind = NEST_OP_GEMM,
+                               .split = NEST_SPLIT_TP_K,
+                               .n = select,
+                               .k = inner,
+                               .weights = select * inner,
+                               .saved = (double)select});
+    put(list, (struct nest_op){.name = "step",
+                               .kind = NEST_OP_GEMM,
+                               .split = NEST_SPLIT_TP_N,
+                               .n = inner,
+                               .k = rank,
+                               .weights = inner * (rank + 1),
+                               .saved = (double)inner});
+    put(list, (struct nest_op){.name = "scan",
+                               .kind = NEST_OP_ELEMENTWISE,
+                               .split = NEST_SPLIT_TP_N,
+                               .weights = inner * (state + 1),
+                               .traffic = (double)(4 * inner + 2 * state),
+                               .saved = (double)inner});
+    put(list, (struct nest_op){.name = "Mamba out",
+                               .kind = NEST_OP_GEMM,
+                               .split = NEST_SPLIT_TP_K,
+                               .n = h,
+                               .k = inner,
+                               .weights = inner * h,
+                               .saved = (double)inner});
+    put(list, (struct nest_op){.name = "Mamba residual",
+                               .kind = NEST_OP_ELEMENTWISE,
+                               .split = NEST_SPLIT_SEQUENCE,
+                               .traffic = 3.0 * (double)h});
+}
+
+/* A GEMM of every layer of the tower at once: columns side by side where it is column parallel,
+ * products one after the other (more rows of the contraction) where it is row parallel. */
+static void put_tower_gemm(struct nest_op_list *list, const char *name, enum nest_split split,
+                           int64_t n, int64_t k, double rows)
+{
+    const int64_t layers = list->spec->vision.layers;
+    const bool columns = split == NEST_SPLIT_TP_N;
+    put(list, (struct nest_op){.name = name,
+                               .kind = NEST_OP_GEMM,
+                               .split = split,
+                               .n = columns ? n * layers : n,
+                               .k = columns ? k : k * layers,
+                               .rows = rows,
+                               .weights = layers * n * (k + 1),
+                               .saved = (double)((columns ? n : k) * layers)});
+}
+
+/* The tower's layers are few and small beside the trunk's, so they are priced as one part of the
+ * embedding layer: rows are its tokens per token of the trunk. Tensor-parallel exchanges inside the
+ * tower are left out. */
+void nest_ops_vision(struct nest_op_list *list)
+{
+    const struct nest_model_spec *s = list->spec;
+    const struct nest_vision_spec *v = &s->vision;
+    if (v->layers == 0) {
+        return;
+    }
+    const double rows = (double)v->tokens / (double)s->seq;
+    const int64_t pixels = 3 * v->patch * v->patch;
+    put(list, (struct nest_op){.name = "patches",
+                               .kind = NEST_OP_GEMM,
+                               .split = NEST_SPLIT_NONE,
+                               .n = v->hidden,
+                               .k = pixels,
+                               .rows = rows,
+                               .weights = v->hidden * (pixels + v->tokens)});
+    put(list, (struct nest_op){.name = "image norms",
+                               .kind = NEST_OP_ELEMENTWISE,
+                               .split = NEST_SPLIT_SEQUENCE,
+                               .rows = rows,
+                               .weights = 4 * v->hidden * v->layers,
+                               .traffic = 10.0 * (double)(v->hidden * v->layers),
+                               .saved = 4.0 * (double)(v->hidden * v->layers)});
+    put_tower_gemm(list, "image query, key, value", NEST_SPLIT_TP_N, 3 * v->hidden, v->hidden,
+                   rows);
+    put(list, (struct nest_op){.name = "image attention",
+                               .kind = NEST_OP_ATTENTION,
+                               .split = NEST_SPLIT_TP_N,
+                               .n = v->heads * v->layers,
+                               .k = v->hidden / v->heads,
+                               .v_dim = v->hidden / v->heads,
+                               .context = v->tokens,
+                               .rows = rows,
+                               .whole = true});
+    put_tower_gemm(list, "image attention out", NEST_SPLIT_TP_K, v->hidden, v->hidden, rows);
+    put_tower_gemm(list, "image MLP up", NEST_SPLIT_TP_N, v->gated ? 2 * v->ffn : v->ffn, v->hidden,
+                   rows);
+    put_tower_gemm(list, "image MLP down", NEST_SPLIT_TP_K, v->hidden, v->ffn, rows);
+    for (int64_t i = 0; i < v->projection; i++) {
+        const int64_t from = i == 0 ? v->hidden : s->hidden;
+        put(list, (struct nest_op){.name = "image projection",
+                                   .kind = NEST_OP_GEMM,
+                                   .split = NEST_SPLIT_NONE,
+                                   .n = s->hidden,
+                                   .k = from,
+                                   .rows = rows,
+                                   .weights = s->hidden * (from + 1),
+                                   .saved = (double)s->hidden});
+    }
+}

@@ -1,0 +1,464 @@
+#include "solve/enumerate.h"
+
+#include <stdlib.h>
+
+#include "plan/rules.h"
+
+enum { TP_MAX = 64, CP_MAX = 16, MICRO_BATCH_MAX = 16, CANDIDATES_MAX = 4096 };
+
+/* The candidates of one choice. */
+struct values {
+    int count;
+    int64_t value[CANDIDATES_MAX];
+};
+
+/* The families under construction, and the lists they are made from. */
+struct maker {
+    const struct nest_problem *problem;
+    struct nest_arena *arena;
+    struct nest_space *space;
+    int capacity;
+    bool failed;
+    struct values tp, cp, ep, etp, micro_batch, dp;
+};
+
+bool nest_pin_allows(const struct nest_pin *pin, int64_t value)
+{
+    for (int i = 0; i < pin->count; i++) {
+        if (value >= pin->range[i].low && value <= pin->range[i].high) {
+            return true;
+        }
+    }
+    return pin->count == 0;
+}
+
+static bool allows(const struct nest_problem *problem, enum nest_pin_key key, int64_t value)
+{
+    return nest_pin_allows(&problem->pins.pin[key], value);
+}
+
+static void add(struct values *values, int64_t value)
+{
+    if (values->count < CANDIDATES_MAX) {
+        values->value[values->count++] = value;
+    }
+}
+
+static int compare_int64(const void *a, const void *b)
+{
+    const int64_t x = *(const int64_t *)a;
+    const int64_t y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* The divisors of n up to most, ascending. */
+static void divisors(int64_t n, int64_t most, struct values *out)
+{
+    out->count = 0;
+    for (int64_t d = 1; d * d <= n; d++) {
+        if (n % d == 0) {
+            if (d <= most) {
+                add(out, d);
+            }
+            if (n / d != d && n / d <= most) {
+                add(out, n / d);
+            }
+        }
+    }
+    qsort(out->value, (size_t)out->count, sizeof *out->value, compare_int64);
+}
+
+static void powers_of_two(int64_t most, struct values *out)
+{
+    out->count = 0;
+    for (int64_t v = 1; v <= most; v *= 2) {
+        add(out, v);
+    }
+}
+
+/* Replaces the candidates by what the pin lists, from 1 to most. False when it is free. */
+static bool pinned(const struct nest_problem *problem, enum nest_pin_key key, int64_t most,
+                   struct values *out)
+{
+    const struct nest_pin *pin = &problem->pins.pin[key];
+    if (pin->count == 0) {
+        return false;
+    }
+    out->count = 0;
+    for (int i = 0; i < pin->count; i++) {
+        const int64_t low = pin->range[i].low > 1 ? pin->range[i].low : 1;
+        const int64_t high = pin->range[i].high < most ? pin->range[i].high : most;
+        for (int64_t v = low; v <= high; v++) {
+            add(out, v);
+        }
+    }
+    qsort(out->value, (size_t)out->count, sizeof *out->value, compare_int64);
+    int kept = 0;
+    for (int i = 0; i < out->count; i++) {
+        if (kept == 0 || out->value[i] != out->value[kept - 1]) {
+            out->value[kept++] = out->value[i];
+        }
+    }
+    out->count = kept;
+    return true;
+}
+
+static void measured_widths(const struct nest_model_spec *model, struct values *out)
+{
+    out->count = 0;
+    for (int e = 0; e < model->profile[0].entries; e++) {
+        add(out, model->profile[0].entry[e].tp);
+    }
+}
+
+static void list_candidates(struct maker *m)
+{
+    const struct nest_problem *problem = m->problem;
+    const struct nest_model_spec *model = problem->model->spec;
+    const int64_t devices = problem->cluster->devices;
+    const bool profiled = model->profile_layers > 0;
+    if (!pinned(problem, NEST_PIN_TP, devices, &m->tp)) {
+        if (profiled) {
+            measured_widths(model, &m->tp);
+        } else {
+            divisors(model->heads > 0 ? model->heads : 1, TP_MAX, &m->tp);
+        }
+    }
+    if (!pinned(problem, NEST_PIN_CP, devices, &m->cp)) {
+        powers_of_two(profiled ? 1 : CP_MAX, &m->cp);
+    }
+    if (!pinned(problem, NEST_PIN_EP, devices, &m->ep)) {
+        divisors(model->experts > 1 ? model->experts : 1, devices, &m->ep);
+    }
+    if (!pinned(problem, NEST_PIN_MICRO_BATCH, problem->train.global_batch, &m->micro_batch)) {
+        powers_of_two(profiled ? 1 : MICRO_BATCH_MAX, &m->micro_batch);
+    }
+}
+
+/* Every dp that is legal for the family with one stage, kept in the arena. */
+static bool list_dp(struct maker *m, struct nest_family *family)
+{
+    struct nest_strategy *s = &family->strategy;
+    const int64_t batch = m->problem->train.global_batch;
+    if (batch % s->micro_batch != 0) {
+        return true;
+    }
+    const int64_t room = m->problem->cluster->devices / (family->tp[0] * s->cp);
+    divisors(batch / s->micro_batch, room, &m->dp);
+    int64_t *dp = NEST_NEW(m->arena, int64_t, m->dp.count);
+    if (!dp) {
+        return false;
+    }
+    for (int i = 0; i < m->dp.count; i++) {
+        if (!allows(m->problem, NEST_PIN_DP, m->dp.value[i])) {
+            continue;
+        }
+        bool legal = true;
+        for (int w = 0; w < family->widths; w++) {
+            struct nest_strategy whole = *s;
+            whole.tp = family->tp[w];
+            whole.dp_in = m->dp.value[i];
+            whole.shard = whole.dp_in * whole.cp;
+            legal = legal && nest_rules_check(m->problem, &whole, 1, NULL);
+        }
+        if (legal) {
+            dp[family->dps++] = m->dp.value[i];
+        }
+    }
+    family->dp = dp;
+    return true;
+}
+
+static void keep_family(struct maker *m, const struct nest_family *candidate)
+{
+    struct nest_family family = *candidate;
+    if (!list_dp(m, &family)) {
+        m->failed = true;
+        return;
+    }
+    if (family.dps == 0) {
+        return;
+    }
+    if (m->space->families == m->capacity) {
+        const int capacity = m->capacity ? 2 * m->capacity : 64;
+        struct nest_family *grown = NEST_NEW(m->arena, struct nest_family, capacity);
+        if (!grown) {
+            m->failed = true;
+            return;
+        }
+        for (int i = 0; i < m->space->families; i++) {
+            grown[i] = m->space->family[i];
+        }
+        m->space->family = grown;
+        m->capacity = capacity;
+    }
+    m->space->family[m->space->families++] = family;
+}
+
+/* Families of one tp and cp: over ep, etp, sp and the micro batch. */
+static void make_families(struct maker *m, struct nest_family family)
+{
+    struct nest_strategy *s = &family.strategy;
+    const int64_t widest = family.tp[family.widths - 1];
+    const bool experts = m->problem->model->spec->experts > 1;
+    if (!pinned(m->problem, NEST_PIN_ETP, widest, &m->etp)) {
+        divisors(experts ? family.tp[0] : 1, widest, &m->etp);
+    }
+    for (int e = 0; e < m->ep.count; e++) {
+        for (int t = 0; t < m->etp.count; t++) {
+            for (int sp = 0; sp <= (widest > 1); sp++) {
+                if (!allows(m->problem, NEST_PIN_SP, sp)) {
+                    continue;
+                }
+                for (int b = 0; b < m->micro_batch.count; b++) {
+                    s->ep = m->ep.value[e];
+                    s->etp = m->etp.value[t];
+                    s->sp = sp != 0;
+                    s->micro_batch = m->micro_batch.value[b];
+                    keep_family(m, &family);
+                }
+            }
+        }
+    }
+}
+
+static const struct nest_strategy least = {
+    .tp = 1,
+    .cp = 1,
+    .ep = 1,
+    .etp = 1,
+    .micro_batch = 1,
+    .virtual_stages = 1,
+    .shard = 1,
+    .dp_in = 1,
+    .dp_out = 1,
+};
+
+/* With stage_tp one family holds every width that is legal by itself. */
+static void make_mixed(struct maker *m, int64_t cp)
+{
+    struct nest_family family = {.strategy = least};
+    family.strategy.cp = cp;
+    for (int t = 0; t < m->tp.count && family.widths < NEST_WIDTHS_MAX; t++) {
+        struct nest_strategy alone = family.strategy;
+        alone.tp = m->tp.value[t];
+        if (nest_rules_check(m->problem, &alone, 1, NULL)) {
+            family.tp[family.widths++] = alone.tp;
+        }
+    }
+    if (family.widths > 0) {
+        family.strategy.tp = family.tp[0];
+        make_families(m, family);
+    }
+}
+
+static void make_all(struct maker *m)
+{
+    for (int c = 0; c < m->cp.count; c++) {
+        if (m->problem->allow_stage_tp) {
+            make_mixed(m, m->cp.value[c]);
+            continue;
+        }
+        for (int t = 0; t < m->tp.count; t++) {
+            struct nest_family family = {.strategy = least, .widths = 1, .tp = {m->tp.value[t]}};
+            family.strategy.tp = m->tp.value[t];
+            family.strategy.cp = m->cp.value[c];
+            make_families(m, family);
+        }
+    }
+}
+
+static bool count_grid(void *context, const struct nest_grid *grid)
+{
+    struct maker *m = context;
+    m->space->strategies +=
+        nest_space_count(m->space, &m->space->family[m->space->families - 1], grid);
+    return true;
+}
+
+enum nest_status nest_space_build(const struct nest_problem *problem, struct nest_arena *arena,
+                                  struct nest_space *out)
+{
+    *out = (struct nest_space){.problem = problem};
+    struct maker *m = calloc(1, sizeof *m);
+    if (!m) {
+        return NEST_NO_MEMORY;
+    }
+    m->problem = problem;
+    m->arena = arena;
+    m->space = out;
+    for (int r = 0; r < NEST_RECOMPUTES; r++) {
+        if (allows(problem, NEST_PIN_RECOMPUTE, r)) {
+            out->mode[out->modes++] = (enum nest_recompute)r;
+        }
+    }
+    list_candidates(m);
+    make_all(m);
+    const int families = out->families;
+    for (out->families = 1; out->families <= families; out->families++) {
+        (void)nest_space_each_grid(out, &out->family[out->families - 1], count_grid, m);
+    }
+    out->families = families;
+    const bool failed = m->failed;
+    free(m);
+    return failed ? NEST_NO_MEMORY : NEST_OK;
+}
+
+/* M >= pp and M mod pp = 0, enough blocks: the rules of interleaving (see plan/rules.c). */
+static bool legal_grid(const struct nest_space *space, const struct nest_family *family,
+                       const struct nest_grid *grid)
+{
+    if (grid->virtual_stages == 1) {
+        return true;
+    }
+    struct nest_strategy s = family->strategy;
+    s.dp_in = grid->dp;
+    s.virtual_stages = grid->virtual_stages;
+    s.shard = s.dp_in * s.cp;
+    return nest_rules_check(space->problem, &s, grid->pp, NULL);
+}
+
+static bool each_chunking(const struct nest_space *space, const struct nest_family *family,
+                          struct nest_grid *grid,
+                          bool (*visit)(void *context, const struct nest_grid *grid), void *context)
+{
+    const struct nest_problem *problem = space->problem;
+    const int64_t chunks = problem->model->spec->layers + 2;
+    const bool plain = family->widths > 1 || problem->allow_stage_zero || grid->pp == 1;
+    const int64_t most = plain || !problem->pins.pin[NEST_PIN_VIRTUAL_STAGES].count ? 1 : chunks / grid->pp;
+    for (grid->virtual_stages = 1; grid->virtual_stages <= most; grid->virtual_stages++) {
+        if (allows(problem, NEST_PIN_VIRTUAL_STAGES, grid->virtual_stages) &&
+            legal_grid(space, family, grid) && !visit(context, grid)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool nest_space_each_grid(const struct nest_space *space, const struct nest_family *family,
+                          bool (*visit)(void *context, const struct nest_grid *grid), void *context)
+{
+    const struct nest_problem *problem = space->problem;
+    for (int d = 0; d < family->dps; d++) {
+        struct nest_grid grid = {.dp = family->dp[d]};
+        const int64_t room =
+            problem->cluster->devices / (family->tp[0] * family->strategy.cp * grid.dp);
+        const int64_t most = room < problem->model->layers ? room : problem->model->layers;
+        for (grid.pp = 1; grid.pp <= most; grid.pp++) {
+            if (allows(problem, NEST_PIN_PP, grid.pp) &&
+                !each_chunking(space, family, &grid, visit, context)) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+/* The shard groups of dp * cp members: all of them, and those that stay inside a group. */
+static int list_shards(const struct nest_space *space, const struct nest_family *family,
+                       int64_t members, int64_t shard[NEST_SHARDS_MAX + NEST_PIN_MAX])
+{
+    const struct nest_problem *problem = space->problem;
+    const struct nest_pin *pin = &problem->pins.pin[NEST_PIN_SHARD];
+    int count = 0;
+    if (nest_pin_allows(pin, members)) {
+        shard[count++] = members;
+    }
+    for (int i = 0; i < pin->count; i++) {
+        const int64_t value = pin->range[i].low;
+        if (pin->range[i].low == pin->range[i].high && value < members && members % value == 0) {
+            shard[count++] = value;
+        }
+    }
+    for (int l = 0; l < problem->cluster->levels; l++) {
+        int64_t value = problem->cluster->level[l].capacity / family->tp[0];
+        value = value < members ? value : members;
+        while (value > 1 && members % value != 0) {
+            value--;
+        }
+        bool known = value <= 1 || !nest_pin_allows(pin, value);
+        for (int i = 0; i < count; i++) {
+            known = known || shard[i] == value;
+        }
+        if (!known) {
+            shard[count++] = value;
+        }
+    }
+    return count;
+}
+
+static bool order_allows(const struct nest_order_pin *order, int64_t dp, int64_t dp_in)
+{
+    switch (order->kind) {
+    case NEST_ORDER_MEGATRON:
+        return dp_in == dp;
+    case NEST_ORDER_NEST:
+        return dp_in == 1;
+    case NEST_ORDER_SPLIT:
+        return dp_in == order->dp_in && dp / dp_in == order->dp_out;
+    case NEST_ORDER_FREE:
+        break;
+    }
+    return true;
+}
+
+/* All orders of one ZeRO stage and shard group. */
+static bool each_order(const struct nest_space *space, int64_t dp, struct nest_strategy *s,
+                       bool (*visit)(void *context, const struct nest_strategy *strategy),
+                       void *context)
+{
+    for (int64_t dp_in = 1; dp_in <= dp; dp_in++) {
+        if (dp % dp_in == 0 && order_allows(&space->problem->pins.order, dp, dp_in)) {
+            s->dp_in = dp_in;
+            s->dp_out = dp / dp_in;
+            if (!visit(context, s)) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+bool nest_space_each_strategy(const struct nest_space *space, const struct nest_family *family,
+                              const struct nest_grid *grid,
+                              bool (*visit)(void *context, const struct nest_strategy *strategy),
+                              void *context)
+{
+    const struct nest_pin *zeros = &space->problem->pins.pin[NEST_PIN_ZERO];
+    struct nest_strategy s = family->strategy;
+    const int64_t members = grid->dp * s.cp;
+    s.virtual_stages = grid->virtual_stages;
+    int64_t shard[NEST_SHARDS_MAX + NEST_PIN_MAX];
+    const int shards = list_shards(space, family, members, shard);
+    const bool together = space->problem->allow_stage_zero;
+    for (int zero = 0; zero < (together ? 1 : NEST_ZEROS); zero++) {
+        const bool pointless = zero > 0 && members == 1 && nest_pin_allows(zeros, 0);
+        if (!together && (pointless || !nest_pin_allows(zeros, zero))) {
+            continue;
+        }
+        s.zero = zero;
+        const bool undivided = zero == 0 && !together;
+        for (int i = 0; i < (undivided ? 1 : shards); i++) {
+            s.shard = undivided ? members : shard[i];
+            if (!each_order(space, grid->dp, &s, visit, context)) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+static bool count_one(void *context, const struct nest_strategy *strategy)
+{
+    (void)strategy;
+    ++*(int64_t *)context;
+    return true;
+}
+
+int64_t nest_space_count(const struct nest_space *space, const struct nest_family *family,
+                         const struct nest_grid *grid)
+{
+    int64_t count = 0;
+    (void)nest_space_each_strategy(space, family, grid, count_one, &count);
+    return count;
+}

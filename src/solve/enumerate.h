@@ -1,0 +1,78 @@
+/* Which strategies there are.
+ *
+ * The space is a tree: a family (tp, cp, ep, etp, sp, micro batch) holds grids (dp, pp, v), a grid
+ * holds strategies (zero, shard, dp_in). A pin replaces the default candidates by its ranges; free,
+ * they are
+ *
+ *   tp            divisors of the heads up to 64 (profiles: the widths measured)
+ *   cp            1, 2, 4, 8, 16
+ *   ep, etp       divisors of the experts, divisors of tp
+ *   sp            0 and 1 where tp > 1
+ *   micro batch   1, 2, 4, 8, 16
+ *   dp            every whole number that divides global batch / micro batch
+ *   pp            1 … layers
+ *   v             every whole number for which pp * v chunks are not more than the blocks + 2
+ *   zero          0 … 3; only 0 where there is nothing to divide (dp * cp = 1)
+ *   shard         dp * cp, and for each level m the largest divisor of dp * cp whose members' tp
+ *                 groups fit in a level-m group (HSDP)
+ *   dp_in         every divisor of dp
+ *
+ * Nothing is left out that nest_rules_check accepts. Where a choice changes nothing it is made
+ * once: zero 0 has shard dp * cp. With stage_tp a family stands for all widths and strategy.tp is
+ * the first stage's; with stage_zero a strategy stands for all ZeRO stages and strategy.zero is the
+ * first stage's. */
+#ifndef NEST_SOLVE_ENUMERATE_H
+#define NEST_SOLVE_ENUMERATE_H
+
+#include "cost/problem.h"
+#include "cost/strategy.h"
+
+enum { NEST_WIDTHS_MAX = 16, NEST_ZEROS = 4, NEST_SHARDS_MAX = NEST_MAX_LEVELS + 1 };
+
+struct nest_family {
+    struct nest_strategy strategy; /* tp, cp, ep, etp, sp, micro_batch set; the rest 1 and 0 */
+    int widths;
+    int64_t tp[NEST_WIDTHS_MAX]; /* ascending; strategy.tp alone unless stage_tp is allowed */
+    int dps;
+    const int64_t *dp; /* ascending; legal for the family with pp = 1 */
+};
+
+struct nest_space {
+    const struct nest_problem *problem;
+    int families;
+    struct nest_family *family;
+    int modes;
+    enum nest_recompute mode[NEST_RECOMPUTES]; /* ascending */
+    int64_t strategies;                        /* with pp: all that is legal */
+};
+
+/* One (dp, pp, v) of a family. */
+struct nest_grid {
+    int64_t dp;
+    int64_t virtual_stages;
+    int pp;
+};
+
+/* Fills out; lives in arena, borrows problem. NEST_OK or NEST_NO_MEMORY. A space may be empty. */
+enum nest_status nest_space_build(const struct nest_problem *problem, struct nest_arena *arena,
+                                  struct nest_space *out);
+
+/* True if value is allowed by the pin (or the pin is free). */
+bool nest_pin_allows(const struct nest_pin *pin, int64_t value);
+
+/* Calls visit for every legal (dp, pp, v) of the family; stops early when it returns false. */
+bool nest_space_each_grid(const struct nest_space *space, const struct nest_family *family,
+                          bool (*visit)(void *context, const struct nest_grid *grid),
+                          void *context);
+
+/* Calls visit for every strategy of the grid (span still 0); stops early when it returns false. */
+bool nest_space_each_strategy(const struct nest_space *space, const struct nest_family *family,
+                              const struct nest_grid *grid,
+                              bool (*visit)(void *context, const struct nest_strategy *strategy),
+                              void *context);
+
+/* How many strategies the grid has. */
+int64_t nest_space_count(const struct nest_space *space, const struct nest_family *family,
+                         const struct nest_grid *grid);
+
+#endif

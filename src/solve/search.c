@@ -1,0 +1,359 @@
+#include "solve/search.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "solve/bound.h"
+#include "solve/single.h"
+
+enum level { FAMILY, GRID, STRATEGY };
+
+/* A node of the tree of strategies. */
+struct node {
+    nest_ps bound;
+    int64_t number; /* order of birth: breaks ties */
+    enum level level;
+    int family;
+    struct nest_grid grid;         /* of GRID and STRATEGY */
+    struct nest_strategy strategy; /* of STRATEGY */
+};
+
+/* One of the best plans so far. */
+struct best {
+    struct nest_plan plan; /* in arena */
+    nest_ps step;
+    struct nest_arena arena;
+};
+
+struct search {
+    const struct nest_space *space;
+    const struct nest_solve_options *options;
+    nest_ps limit;            /* asked for by the caller */
+    struct nest_bound *bound; /* [families] */
+    struct node *heap;
+    size_t count, capacity;
+    int64_t born;
+    struct best *best; /* [top], best first */
+    int found;
+    int working; /* threads that are solving and may still find something */
+    struct nest_progress progress;
+    enum nest_status status; /* NEST_OK until cancelled or out of memory */
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    /* The node being expanded, for the callbacks of enumeration. */
+    struct node parent;
+};
+
+/* ---- The list of the best ---- */
+
+static nest_ps current_limit(const struct search *s)
+{
+    if (s->options->exhaustive) {
+        return NEST_PS_MAX;
+    }
+    return s->found == s->options->top ? s->best[s->found - 1].step : s->limit;
+}
+
+static void keep_plan(struct search *s, const struct nest_plan *plan, nest_ps step)
+{
+    const int top = s->options->top;
+    int at = s->found;
+    while (at > 0 &&
+           nest_plan_compare(plan, step, &s->best[at - 1].plan, s->best[at - 1].step) < 0) {
+        at--;
+    }
+    if (at == top) {
+        return;
+    }
+    struct best slot = s->best[s->found < top ? s->found : top - 1];
+    const int last = s->found < top ? s->found++ : top - 1;
+    memmove(&s->best[at + 1], &s->best[at], (size_t)(last - at) * sizeof *s->best);
+    nest_arena_reset(&slot.arena);
+    slot.step = step;
+    if (!nest_plan_copy(plan, &slot.arena, &slot.plan)) {
+        s->status = NEST_NO_MEMORY;
+    }
+    s->best[at] = slot;
+}
+
+/* True if no plan of the node can enter the list, even by a tie. */
+static bool loses(const struct search *s, const struct node *node)
+{
+    const nest_ps limit = current_limit(s);
+    if (node->bound != limit || node->level != STRATEGY || s->found < s->options->top) {
+        return node->bound > limit;
+    }
+    const struct nest_problem *problem = s->space->problem;
+    if (problem->allow_stage_tp || problem->allow_stage_zero) {
+        return false;
+    }
+    const struct nest_strategy *strategy = &node->strategy;
+    const int64_t width = nest_strategy_width(strategy);
+    struct nest_plan least = {.strategy = *strategy, .stages = node->grid.pp};
+    least.devices_used = width * nest_strategy_dp(strategy) * node->grid.pp;
+    least.strategy.span = width * strategy->dp_in * node->grid.pp;
+    const struct best *worst = &s->best[s->found - 1];
+    return nest_plan_compare(&least, limit, &worst->plan, worst->step) > 0;
+}
+
+/* ---- The heap ---- */
+
+static bool before(const struct node *a, const struct node *b)
+{
+    if (a->bound != b->bound) {
+        return a->bound < b->bound;
+    }
+    return a->level != b->level ? a->level > b->level : a->number < b->number;
+}
+
+static bool push(struct search *s, const struct node *node)
+{
+    if (loses(s, node)) {
+        return true;
+    }
+    if (s->count == s->capacity) {
+        const size_t capacity = s->capacity ? 2 * s->capacity : 1024;
+        struct node *grown = realloc(s->heap, capacity * sizeof *grown);
+        if (!grown) {
+            s->status = NEST_NO_MEMORY;
+            return false;
+        }
+        s->heap = grown;
+        s->capacity = capacity;
+    }
+    size_t at = s->count++;
+    while (at > 0 && before(node, &s->heap[(at - 1) / 2])) {
+        s->heap[at] = s->heap[(at - 1) / 2];
+        at = (at - 1) / 2;
+    }
+    s->heap[at] = *node;
+    s->heap[at].number = s->born++;
+    return true;
+}
+
+static struct node pop(struct search *s)
+{
+    const struct node top = s->heap[0];
+    const struct node last = s->heap[--s->count];
+    size_t at = 0;
+    for (size_t child = 1; child < s->count; child = 2 * at + 1) {
+        child += child + 1 < s->count && before(&s->heap[child + 1], &s->heap[child]);
+        if (!before(&s->heap[child], &last)) {
+            break;
+        }
+        s->heap[at] = s->heap[child];
+        at = child;
+    }
+    s->heap[at] = last;
+    return top;
+}
+
+/* ---- Expansion ---- */
+
+static bool push_grid(void *context, const struct nest_grid *grid)
+{
+    struct search *s = context;
+    struct node node = s->parent;
+    node.level = GRID;
+    node.grid = *grid;
+    if (!s->options->exhaustive) {
+        node.bound =
+            nest_bound_grid(s->space, &s->space->family[node.family], &s->bound[node.family], grid);
+    }
+    return push(s, &node);
+}
+
+static bool push_strategy(void *context, const struct nest_strategy *strategy)
+{
+    struct search *s = context;
+    struct node node = s->parent;
+    node.level = STRATEGY;
+    node.strategy = *strategy;
+    return push(s, &node);
+}
+
+static void expand(struct search *s, const struct node *node)
+{
+    const struct nest_family *family = &s->space->family[node->family];
+    s->parent = *node;
+    if (node->level == FAMILY) {
+        (void)nest_space_each_grid(s->space, family, push_grid, s);
+    } else {
+        (void)nest_space_each_strategy(s->space, family, &node->grid, push_strategy, s);
+    }
+}
+
+/* The least bound of any grid of the family. */
+static bool least_grid(void *context, const struct nest_grid *grid)
+{
+    struct search *s = context;
+    const nest_ps bound = nest_bound_grid(s->space, &s->space->family[s->parent.family],
+                                          &s->bound[s->parent.family], grid);
+    s->parent.bound = bound < s->parent.bound ? bound : s->parent.bound;
+    return true;
+}
+
+static void push_families(struct search *s)
+{
+    for (int i = 0; i < s->space->families; i++) {
+        const struct nest_family *family = &s->space->family[i];
+        s->parent = (struct node){.bound = 0, .level = FAMILY, .family = i};
+        if (!s->options->exhaustive) {
+            nest_bound_family(s->space, family, &s->bound[i]);
+            s->parent.bound = NEST_PS_MAX;
+            (void)nest_space_each_grid(s->space, family, least_grid, s);
+        }
+        const struct node node = s->parent;
+        (void)push(s, &node);
+    }
+}
+
+/* ---- Threads ---- */
+
+static void report(struct search *s)
+{
+    if (s->options->progress) {
+        s->options->progress(s->options->context, &s->progress);
+    }
+}
+
+/* Solves a whole strategy; the lock is open meanwhile. */
+static void solve(struct search *s, struct nest_single *single, const struct node *node)
+{
+    struct nest_plan plan;
+    nest_ps step;
+    const nest_ps limit = current_limit(s);
+    const int64_t states = single->states;
+    s->working++;
+    pthread_mutex_unlock(&s->lock);
+    const enum nest_status status =
+        nest_single_solve(single, &s->space->family[node->family], &node->strategy, node->grid.pp,
+                          limit, &plan, &step);
+    pthread_mutex_lock(&s->lock);
+    s->working--;
+    s->progress.solved++;
+    s->progress.states += single->states - states;
+    if (status == NEST_OK) {
+        keep_plan(s, &plan, step);
+    } else if (status == NEST_NO_MEMORY) {
+        s->status = NEST_NO_MEMORY;
+    }
+    report(s);
+    pthread_cond_broadcast(&s->changed);
+}
+
+static bool cancelled(const struct search *s)
+{
+    return s->options->cancel && atomic_load(s->options->cancel);
+}
+
+static void work(struct search *s, struct nest_single *single)
+{
+    while (s->status == NEST_OK && (s->count > 0 || s->working > 0)) {
+        if (cancelled(s)) {
+            s->status = NEST_CANCELLED;
+        } else if (s->count == 0) {
+            pthread_cond_wait(&s->changed, &s->lock);
+        } else {
+            const struct node node = pop(s);
+            if (loses(s, &node)) {
+                continue;
+            }
+            if (node.level == STRATEGY) {
+                solve(s, single, &node);
+            } else {
+                expand(s, &node);
+                pthread_cond_broadcast(&s->changed);
+            }
+        }
+    }
+    pthread_cond_broadcast(&s->changed);
+}
+
+static void *run_thread(void *context)
+{
+    struct search *s = context;
+    struct nest_single single;
+    pthread_mutex_lock(&s->lock);
+    if (nest_single_init(&single, s->space) == NEST_OK) {
+        work(s, &single);
+        nest_single_free(&single);
+    } else {
+        s->status = NEST_NO_MEMORY;
+    }
+    pthread_mutex_unlock(&s->lock);
+    return NULL;
+}
+
+/* The caller's thread and as many more as were asked for; fewer do as well. */
+enum { THREADS_MAX = 64 };
+static void run(struct search *s)
+{
+    pthread_t thread[THREADS_MAX];
+    int started = 0;
+    while (started + 1 < s->options->threads && started < THREADS_MAX &&
+           pthread_create(&thread[started], NULL, run_thread, s) == 0) {
+        started++;
+    }
+    (void)run_thread(s);
+    for (int i = 0; i < started; i++) {
+        pthread_join(thread[i], NULL);
+    }
+}
+
+/* ---- The answer ---- */
+
+static bool publish(const struct search *s, struct nest_arena *arena, struct nest_result *out)
+{
+    out->solution = NEST_NEW(arena, struct nest_solution, s->found);
+    if (!out->solution) {
+        return false;
+    }
+    for (int i = 0; i < s->found; i++) {
+        struct nest_solution *solution = &out->solution[i];
+        if (!nest_plan_copy(&s->best[i].plan, arena, &solution->plan) ||
+            !nest_plan_evaluate(s->space->problem, &solution->plan, arena, &solution->prediction)) {
+            return false;
+        }
+    }
+    out->count = s->found;
+    return true;
+}
+
+static void clean_up(struct search *s)
+{
+    for (int i = 0; s->best && i < s->options->top; i++) {
+        nest_arena_free(&s->best[i].arena);
+    }
+    free(s->best);
+    free(s->bound);
+    free(s->heap);
+    pthread_mutex_destroy(&s->lock);
+    pthread_cond_destroy(&s->changed);
+}
+
+enum nest_status nest_search(const struct nest_space *space,
+                             const struct nest_solve_options *options, nest_ps limit,
+                             struct nest_arena *arena, struct nest_result *out)
+{
+    struct search s = {.space = space, .options = options, .limit = limit};
+    pthread_mutex_init(&s.lock, NULL);
+    pthread_cond_init(&s.changed, NULL);
+    s.best = calloc((size_t)options->top, sizeof *s.best);
+    s.bound = calloc((size_t)space->families + 1, sizeof *s.bound);
+    s.status = s.best && s.bound ? NEST_OK : NEST_NO_MEMORY;
+    if (s.status == NEST_OK) {
+        s.progress.strategies = space->strategies;
+        push_families(&s);
+        run(&s);
+    }
+    s.progress.bounded = s.progress.strategies - s.progress.solved;
+    out->progress = s.progress;
+    enum nest_status status = s.status;
+    if (status != NEST_NO_MEMORY && !publish(&s, arena, out)) {
+        status = NEST_NO_MEMORY;
+    }
+    clean_up(&s);
+    return status == NEST_OK && out->count == 0 ? NEST_NO : status;
+}

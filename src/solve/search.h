@@ -1,0 +1,21 @@
+/* Best-first search over partial strategies.
+ *
+ * One heap holds families, grids and whole strategies by lower bound. The least is taken: a partial
+ * one is expanded into its children, a whole one is solved. When the least bound exceeds the k-th
+ * best plan found, nothing that is left can matter. Whole strategies whose bound ties with it are
+ * dropped too when they come later in the order of plans. Any number of threads gives the same
+ * plans: what is dropped could not have entered the list, in whatever order it is filled. */
+#ifndef NEST_SOLVE_SEARCH_H
+#define NEST_SOLVE_SEARCH_H
+
+#include "solve/enumerate.h"
+#include "solve/solve.h"
+
+/* Fills solution, count and progress of out. limit: plans slower than this are not wanted
+ * (NEST_PS_MAX: all are). NEST_OK with at least one plan, NEST_NO, NEST_CANCELLED,
+ * NEST_NO_MEMORY. */
+enum nest_status nest_search(const struct nest_space *space,
+                             const struct nest_solve_options *options, nest_ps limit,
+                             struct nest_arena *arena, struct nest_result *out);
+
+#endif
