@@ -82,9 +82,6 @@ int64_t nest_expert_shard(const struct nest_strategy *strategy);
 /* Members of the expert data-parallel group: tp*cp*dp / (ep*etp). */
 int64_t nest_expert_copies(const struct nest_strategy *strategy);
 
-/* The vocabulary as the framework pads it: to a multiple of vocab_multiple * tp. */
-int64_t nest_padded_vocabulary(const struct nest_train_spec *train, int64_t words, int64_t tp);
-
 /* Bytes of one boundary tensor per rank, one direction: 2*b*(S/cp)*h, divided by tp with sp.
  * layer: the one that sends (differs for profiles). */
 int64_t nest_boundary_bytes(const struct nest_problem *problem, const struct nest_layer_kind *kind,

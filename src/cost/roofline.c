@@ -49,17 +49,27 @@ static double element_bytes(enum nest_precision precision)
     return precision == NEST_FP32 ? 4.0 : precision == NEST_FP8 ? 1.0 : 2.0;
 }
 
-double nest_gemm_time(const struct nest_device_spec *device, const struct nest_gemm *gemm,
-                      double extra_bytes)
+double nest_gemm_rate(const struct nest_device_spec *device, const struct nest_gemm *gemm)
 {
     const double peak = nest_device_peak(device, gemm->precision);
     const double flops = 2.0 * gemm->batch * gemm->m * gemm->n * gemm->k;
     /* The curve is measured in bf16 and describes how long a kernel must be to fill the device. */
-    const double as_bf16 = flops * nest_device_peak(device, NEST_BF16) / peak;
-    const double busy = flops / (peak * nest_curve_at(&device->gemm, as_bf16));
+    return peak * nest_curve_at(&device->gemm, flops * nest_device_peak(device, NEST_BF16) / peak);
+}
+
+double nest_gemm_bytes(const struct nest_gemm *gemm)
+{
     const double in = element_bytes(gemm->precision) * (gemm->m * gemm->k + gemm->k * gemm->n);
     const double out = (gemm->precision == NEST_FP32 ? 4.0 : 2.0) * gemm->m * gemm->n;
-    const double moved = (gemm->batch * (in + out) + extra_bytes) /
+    return gemm->batch * (in + out);
+}
+
+double nest_gemm_time(const struct nest_device_spec *device, const struct nest_gemm *gemm,
+                      double extra_bytes)
+{
+    const double flops = 2.0 * gemm->batch * gemm->m * gemm->n * gemm->k;
+    const double busy = flops / nest_gemm_rate(device, gemm);
+    const double moved = (nest_gemm_bytes(gemm) + extra_bytes) /
                          (device->memory_bandwidth * device->memory_efficiency);
     return (busy > moved ? busy : moved) + device->launch;
 }

@@ -19,6 +19,12 @@ struct nest_gemm {
     enum nest_precision precision;
 };
 
+/* FLOP/s that the GEMM's size lets the device reach: peak * efficiency. */
+double nest_gemm_rate(const struct nest_device_spec *device, const struct nest_gemm *gemm);
+
+/* Bytes of its three operands, each moved once. */
+double nest_gemm_bytes(const struct nest_gemm *gemm);
+
 /* max(FLOP / (peak * efficiency(FLOP)), bytes / memory bandwidth) + launch. extra_bytes: what the
  * kernel moves beyond its three operands once each (accumulation into fp32 gradients). */
 double nest_gemm_time(const struct nest_device_spec *device, const struct nest_gemm *gemm,

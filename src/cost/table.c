@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "cost/operator.h"
+
 size_t nest_cost_table_bytes(int layers, int levels)
 {
     const size_t n = (size_t)layers;
