@@ -207,8 +207,8 @@ int64_t nest_boundary_bytes(const struct nest_problem *problem, const struct nes
 {
     const double sequences = (double)strategy->micro_batch / (double)strategy->cp;
     if (kind->role == NEST_LAYER_PROFILED) {
-        const struct nest_profile_layer *layer = kind->profile;
-        return (int64_t)(layer->entry[0].boundary_bytes * sequences + 0.5);
+        const struct nest_profile_entry *entry = nest_profile_entry_at(kind->profile, strategy->tp);
+        return (int64_t)(entry->boundary_bytes * sequences + 0.5);
     }
     const struct nest_model_spec *spec = problem->model->spec;
     const double element = problem->train.precision == NEST_FP32 ? 4.0 : 2.0;

@@ -51,6 +51,10 @@ struct nest_layer_work {
     bool attention_redone;          /* in selective mode: the ring turns again */
 };
 
+/* The entry of the widest measured tp that is not larger than tp; the first if all are. */
+const struct nest_profile_entry *nest_profile_entry_at(const struct nest_profile_layer *layer,
+                                                       int64_t tp);
+
 /* Pure. Profiled layers take the entry of the nearest measured tp width that is not larger. */
 void nest_layer_work(const struct nest_problem *problem, const struct nest_layer_kind *kind,
                      const struct nest_strategy *strategy, struct nest_layer_work *out);

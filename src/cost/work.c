@@ -112,8 +112,8 @@ static void set_modes(const struct context *c, struct nest_layer_work *out)
     out->redone[NEST_RECOMPUTE_FULL] = out->fw;
 }
 
-static const struct nest_profile_entry *profile_entry(const struct nest_profile_layer *layer,
-                                                      int64_t tp)
+const struct nest_profile_entry *nest_profile_entry_at(const struct nest_profile_layer *layer,
+                                                       int64_t tp)
 {
     int best = 0;
     for (int i = 1; i < layer->entries; i++) {
@@ -128,7 +128,7 @@ static const struct nest_profile_entry *profile_entry(const struct nest_profile_
 static void measured_work(const struct nest_layer_kind *kind, const struct nest_strategy *strategy,
                           struct nest_layer_work *out)
 {
-    const struct nest_profile_entry *entry = profile_entry(kind->profile, strategy->tp);
+    const struct nest_profile_entry *entry = nest_profile_entry_at(kind->profile, strategy->tp);
     const double sequences = (double)strategy->micro_batch / (double)strategy->cp;
     out->fw = entry->fw * sequences;
     out->bw = entry->bw * sequences;
