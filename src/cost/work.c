@@ -44,8 +44,8 @@ static void add_op(struct context *c, const struct nest_op *op, struct nest_laye
     if (op->kind == NEST_OP_GEMM) {
         add_gemm(c, op, &w, out);
     } else if (op->kind == NEST_OP_ATTENTION) {
-        out->attention_fw = w.fw;
-        out->attention_bw = w.bw;
+        out->attention_fw += w.fw;
+        out->attention_bw += w.bw;
         out->attention_redone = true;
     }
 }
