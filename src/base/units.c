@@ -25,9 +25,15 @@ static const struct scale binary_prefix[] = {
     {"Ki", 1024.0},          {"Mi", 1048576.0},          {"Gi", 1073741824.0},
     {"Ti", 1099511627776.0}, {"Pi", 1125899906842624.0},
 };
+/* Parts of a second as divisors: 400 / 1e9 is the double nearest to 400 ns, 400 * 1e-9 is not. */
 static const struct scale time_unit[] = {
-    {"s", 1.0},          {"sec", 1.0}, {"ms", 1e-3},  {"us", 1e-6},  {"\xc2\xb5s", 1e-6},
-    {"\xce\xbcs", 1e-6}, {"ns", 1e-9}, {"ps", 1e-12}, {"min", 60.0}, {"h", 3600.0},
+    {"s", 1.0},
+    {"sec", 1.0},
+    {"min", 60.0},
+    {"h", 3600.0},
+};
+static const struct scale time_part[] = {
+    {"ms", 1e3}, {"us", 1e6}, {"\xc2\xb5s", 1e6}, {"\xce\xbcs", 1e6}, {"ns", 1e9}, {"ps", 1e12},
 };
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
@@ -95,14 +101,21 @@ static bool flops_scale(const char *name, size_t length, double *out)
            find_scale(decimal_prefix, COUNT_OF(decimal_prefix), name, prefix, out);
 }
 
-static bool unit_scale(enum nest_unit unit, const char *name, size_t length, double *out)
+/* A named unit is worth factor / divisor. */
+static bool unit_scale(enum nest_unit unit, const char *name, size_t length, double *out,
+                       double *divisor)
 {
+    *divisor = 1;
     switch (unit) {
     case NEST_UNIT_BYTES:
         return bytes_scale(name, length, out);
     case NEST_UNIT_BANDWIDTH:
         return bandwidth_scale(name, length, out);
     case NEST_UNIT_SECONDS:
+        if (find_scale(time_part, COUNT_OF(time_part), name, length, divisor)) {
+            *out = 1;
+            return true;
+        }
         return find_scale(time_unit, COUNT_OF(time_unit), name, length, out);
     case NEST_UNIT_FLOPS:
         return flops_scale(name, length, out);
@@ -235,7 +248,8 @@ const char *nest_unit_parse(const char *text, enum nest_unit unit, double *out, 
         length--;
     }
     double factor = 1;
-    if (length > 0 && !unit_scale(unit, name, length, &factor)) {
+    double divisor = 1;
+    if (length > 0 && !unit_scale(unit, name, length, &factor, &divisor)) {
         (void)snprintf(scratch, size,
                        unit == NEST_UNIT_NONE ? "text '%.*s' after the number"
                                               : "unknown unit '%.*s'",
@@ -245,7 +259,7 @@ const char *nest_unit_parse(const char *text, enum nest_unit unit, double *out, 
     if (!isfinite(value * factor)) {
         return "number is too large";
     }
-    *out = value * factor;
+    *out = value * factor / divisor;
     return NULL;
 }
 
@@ -372,12 +386,21 @@ static const char *const *exact_names(enum nest_unit unit)
     return none;
 }
 
+static double unit_size(enum nest_unit unit, const char *name)
+{
+    double factor = 1;
+    double divisor = 1;
+    (void)unit_scale(unit, name, strlen(name), &factor, &divisor);
+    return factor / divisor;
+}
+
 /* The shortest decimal of value in the named unit that parses back to value; false if none does. */
 static bool exact_in(double value, enum nest_unit unit, const char *name, char *out, size_t size)
 {
     double factor = 1;
-    (void)unit_scale(unit, name, strlen(name), &factor);
-    const double scaled = value / factor;
+    double divisor = 1;
+    (void)unit_scale(unit, name, strlen(name), &factor, &divisor);
+    const double scaled = value / factor * divisor;
     const bool whole = scaled == floor(scaled) && fabs(scaled) < 1e7;
     for (int precision = 1; precision <= 17; precision++) {
         char scratch[TEXT_MAX];
@@ -401,6 +424,9 @@ char *nest_unit_format_exact(double value, enum nest_unit unit, char *out, size_
     char best[TEXT_MAX] = "";
     for (const char *const *name = exact_names(unit); *name; name++) {
         char text[TEXT_MAX];
+        if (name[1] && value != 0 && fabs(value) < unit_size(unit, *name)) {
+            continue;
+        }
         if (exact_in(value, unit, *name, text, sizeof text) &&
             (!best[0] || strlen(text) < strlen(best))) {
             memcpy(best, text, sizeof best);

@@ -5,7 +5,7 @@
 
 #include "input/records.h"
 
-enum { SHAPE_MAX = 6, LARGEST_FANOUT = 1 << 24 };
+enum { NAME_MAX_BYTES = 60, SHAPE_MAX = 6, LARGEST_FANOUT = 1 << 24 };
 #define LARGEST_CLUSTER ((int64_t)1 << 32)
 
 /* One entry of `levels` as written; a torus becomes several level records. */
@@ -206,6 +206,10 @@ static void read_level(struct nest_field_reader *reader, const struct nest_node 
     nest_fields_read(reader, node, nest_level_fields, "a level", &written);
     if (node->kind == NEST_NODE_MAPPING) {
         check_extent(reader, node, &written);
+    }
+    if (strlen(written.level.name) > NAME_MAX_BYTES) {
+        nest_node_fault(reader, nest_node_get(node, "name"), "expected at most 60 bytes",
+                        "the name of a level is too long");
     }
     if (reader->errors->count > faults) {
         return;

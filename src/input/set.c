@@ -1,6 +1,7 @@
 #include "input/set.h"
 
 #include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/suggest.h"
@@ -29,6 +30,7 @@ static const struct section sections[] = {
 };
 enum { SECTIONS = sizeof sections / sizeof sections[0] };
 
+/* The last one only where a level is regular. */
 static const char *const level_keys[] = {"bandwidth", "latency", "oversubscription", "fanout"};
 enum { LEVEL_KEYS = sizeof level_keys / sizeof level_keys[0] };
 
@@ -41,47 +43,45 @@ static bool is_settable(const struct nest_field *field)
 
 /* ---- Walking every settable path ---- */
 
+enum { PATH_MAX_BYTES = 256 };
+
+/* full lasts for the call. */
 typedef void visit_fn(void *context, const char *full, const struct nest_field *field,
                       void *record);
 
-static void visit_table(struct nest_arena *arena, const char *prefix,
-                        const struct nest_field *table, void *record, visit_fn *visit,
-                        void *context)
+static void visit_table(const char *prefix, const struct nest_field *table, void *record,
+                        visit_fn *visit, void *context)
 {
+    char full[PATH_MAX_BYTES];
     for (const struct nest_field *field = table; field->key; field++) {
-        const char *full = nest_arena_printf(arena, "%s.%s", prefix, field->key);
-        if (!full) {
-            return;
-        }
+        (void)snprintf(full, sizeof full, "%s.%s", prefix, field->key);
         if (is_settable(field)) {
             visit(context, full, field, record);
         }
         for (const struct nest_field *inner = field->type == NEST_FIELD_TABLE ? field->table : NULL;
              inner && inner->key; inner++) {
-            const char *deep = nest_arena_printf(arena, "%s.%s", full, inner->key);
-            if (deep && is_settable(inner)) {
-                visit(context, deep, inner, record);
+            (void)snprintf(full, sizeof full, "%s.%s.%s", prefix, field->key, inner->key);
+            if (is_settable(inner)) {
+                visit(context, full, inner, record);
             }
         }
     }
 }
 
-static void visit_all(struct nest_scenario_spec *scenario, struct nest_arena *arena,
-                      visit_fn *visit, void *context)
+static void visit_all(struct nest_scenario_spec *scenario, visit_fn *visit, void *context)
 {
     for (int i = 0; i < scenario->cluster.levels; i++) {
         struct nest_level_spec *level = &scenario->cluster.level[i];
-        for (int k = 0; k < LEVEL_KEYS; k++) {
-            const char *full =
-                nest_arena_printf(arena, "cluster.%s.%s", level->name, level_keys[k]);
-            if (full) {
-                visit(context, full, nest_field_find(nest_level_fields, level_keys[k]), level);
-            }
+        const int keys = level->groups > 0 ? LEVEL_KEYS - 1 : LEVEL_KEYS;
+        for (int k = 0; k < keys; k++) {
+            char full[PATH_MAX_BYTES];
+            (void)snprintf(full, sizeof full, "cluster.%s.%s", level->name, level_keys[k]);
+            visit(context, full, nest_field_find(nest_level_fields, level_keys[k]), level);
         }
     }
     for (int i = 0; i < SECTIONS; i++) {
-        visit_table(arena, sections[i].name, sections[i].table,
-                    (char *)scenario + sections[i].offset, visit, context);
+        visit_table(sections[i].name, sections[i].table, (char *)scenario + sections[i].offset,
+                    visit, context);
     }
 }
 
@@ -91,45 +91,35 @@ enum { CANDIDATES = 16 };
 
 struct search {
     const char *typed;
-    struct nest_suggest suggest;
+    struct nest_arena *arena;
     struct target found[CANDIDATES];
     int count;
-    bool exact;
 };
 
-/* Whether full ends in ".typed", and typed is a bare KEY of a section or LEVEL.FIELD. */
-static bool is_short_for(const char *typed, const char *full)
+/* Whether typed stands for full: in full, without its section, or as the bare FIELD of a level. */
+static bool stands_for(const char *typed, const char *full)
 {
     const char *rest = strchr(full, '.');
-    return rest && strcmp(rest + 1, typed) == 0;
-}
-
-static bool is_level_key_for(const char *typed, const char *full)
-{
     const char *last = strrchr(full, '.');
-    return strncmp(full, "cluster.", 8) == 0 && last && strcmp(last + 1, typed) == 0;
+    return (rest && strcmp(rest + 1, typed) == 0) ||
+           (strncmp(full, "cluster.", 8) == 0 && last && strcmp(last + 1, typed) == 0);
 }
 
 static void visit_search(void *context, const char *full, const struct nest_field *field,
                          void *record)
 {
     struct search *search = context;
-    nest_suggest_offer(&search->suggest, full);
-    const char *rest = strchr(full, '.');
-    if (rest) {
-        nest_suggest_offer(&search->suggest, rest + 1);
-    }
+    const bool found_exact = search->count > 0 && strcmp(search->found[0].full, search->typed) == 0;
     const bool exact = strcmp(full, search->typed) == 0;
-    if (exact && !search->exact) {
-        search->exact = true;
+    if (exact) {
         search->count = 0;
     }
-    if (exact || (!search->exact &&
-                  (is_short_for(search->typed, full) || is_level_key_for(search->typed, full)))) {
-        if (search->count < CANDIDATES) {
-            search->found[search->count] = (struct target){field, record, full};
+    if ((exact || (!found_exact && stands_for(search->typed, full))) &&
+        search->count < CANDIDATES) {
+        const char *kept = nest_arena_strdup(search->arena, full);
+        if (kept) {
+            search->found[search->count++] = (struct target){field, record, kept};
         }
-        search->count++;
     }
 }
 
@@ -137,8 +127,7 @@ static void visit_search(void *context, const char *full, const struct nest_fiel
  * is what "what if it had 141 GB" asks. */
 static void prefer_limits(struct search *search)
 {
-    for (int i = 0; i < search->count && i < CANDIDATES && strcmp(search->typed, "memory") == 0;
-         i++) {
+    for (int i = 0; i < search->count && strcmp(search->typed, "memory") == 0; i++) {
         if (strcmp(search->found[i].full, "limits.memory") == 0) {
             search->found[0] = search->found[i];
             search->count = 1;
@@ -146,42 +135,72 @@ static void prefer_limits(struct search *search)
     }
 }
 
-static void report_unfound(const struct search *search, const struct nest_scenario_spec *scenario,
-                           struct nest_mark mark, struct nest_arena *arena,
-                           struct nest_errors *errors)
-{
-    struct nest_strbuf hint = NEST_STRBUF_INIT(4096);
-    if (search->count > 1) {
-        for (int i = 0; i < search->count && i < CANDIDATES; i++) {
-            nest_strbuf_printf(&hint, "%s%s", i ? ", " : "it may be ", search->found[i].full);
-        }
-        nest_errors_add(errors, mark, NULL, nest_strbuf_text(&hint), "'%.80s' is ambiguous",
-                        search->typed);
-    } else {
-        if (search->suggest.best) {
-            nest_strbuf_printf(&hint, "did you mean '%s'?", search->suggest.best);
-        } else {
-            nest_strbuf_add(&hint, "expected model.KEY, train.KEY, limits.KEY, overlap.KEY, "
-                                   "device.KEY or cluster.LEVEL.FIELD; levels are ");
-            for (int i = 0; i < scenario->cluster.levels; i++) {
-                nest_strbuf_printf(&hint, "%s%s", i ? ", " : "", scenario->cluster.level[i].name);
-            }
-        }
-        nest_errors_add(errors, mark, NULL, nest_strbuf_text(&hint), "there is no '%.80s' to set",
-                        search->typed);
-    }
-    (void)arena;
-    nest_strbuf_free(&hint);
-}
-
 static bool find_target(struct nest_scenario_spec *scenario, const char *path,
                         struct nest_arena *arena, struct search *search)
 {
-    *search = (struct search){.typed = path};
-    nest_suggest_start(&search->suggest, path);
-    visit_all(scenario, arena, visit_search, search);
+    search->typed = path;
+    search->arena = arena;
+    search->count = 0;
+    visit_all(scenario, visit_search, search);
     prefer_limits(search);
     return search->count == 1;
+}
+
+/* ---- What a wrong path may have meant ---- */
+
+struct nearest {
+    struct nest_suggest suggest;
+    char full[PATH_MAX_BYTES];
+};
+
+static void visit_nearest(void *context, const char *full, const struct nest_field *field,
+                          void *record)
+{
+    struct nearest *nearest = context;
+    const char *rest = strchr(full, '.');
+    (void)field;
+    (void)record;
+    nearest->suggest.best = NULL;
+    nest_suggest_offer(&nearest->suggest, full);
+    if (rest) {
+        nest_suggest_offer(&nearest->suggest, rest + 1);
+    }
+    if (nearest->suggest.best) {
+        (void)snprintf(nearest->full, sizeof nearest->full, "%s", nearest->suggest.best);
+    }
+}
+
+static void report_unknown(struct nest_scenario_spec *scenario, const char *typed,
+                           struct nest_mark mark, struct nest_errors *errors)
+{
+    struct nest_strbuf hint = NEST_STRBUF_INIT(4096);
+    struct nearest nearest = {.full = ""};
+    nest_suggest_start(&nearest.suggest, typed);
+    visit_all(scenario, visit_nearest, &nearest);
+    if (nearest.full[0]) {
+        nest_strbuf_printf(&hint, "did you mean '%s'?", nearest.full);
+    } else {
+        nest_strbuf_add(&hint, "expected model.KEY, train.KEY, limits.KEY, overlap.KEY, "
+                               "device.KEY or cluster.LEVEL.FIELD; levels are ");
+        for (int i = 0; i < scenario->cluster.levels; i++) {
+            nest_strbuf_printf(&hint, "%s%s", i ? ", " : "", scenario->cluster.level[i].name);
+        }
+    }
+    nest_errors_add(errors, mark, NULL, nest_strbuf_text(&hint), "there is no '%.80s' to set",
+                    typed);
+    nest_strbuf_free(&hint);
+}
+
+static void report_ambiguous(const struct search *search, struct nest_mark mark,
+                             struct nest_errors *errors)
+{
+    struct nest_strbuf hint = NEST_STRBUF_INIT(4096);
+    for (int i = 0; i < search->count; i++) {
+        nest_strbuf_printf(&hint, "%s%s", i ? ", " : "it may be ", search->found[i].full);
+    }
+    nest_errors_add(errors, mark, NULL, nest_strbuf_text(&hint), "'%.80s' is ambiguous",
+                    search->typed);
+    nest_strbuf_free(&hint);
 }
 
 /* ---- Setting ---- */
@@ -267,7 +286,11 @@ static const char *set_value(struct nest_scenario_spec *scenario, const char *pa
 {
     struct search search;
     if (!find_target(scenario, path, arena, &search)) {
-        report_unfound(&search, scenario, mark, arena, errors);
+        if (search.count == 0) {
+            report_unknown(scenario, path, mark, errors);
+        } else {
+            report_ambiguous(&search, mark, errors);
+        }
         return NULL;
     }
     const struct target *target = &search.found[0];
@@ -344,6 +367,18 @@ enum nest_status nest_set(struct nest_scenario_spec *scenario, const char *path,
 
 /* ---- Getting ---- */
 
+/* 0 stands for "not given" where 0 itself is out of range. */
+static bool is_unset(const struct target *target)
+{
+    const void *place = (const char *)target->record + target->field->offset;
+    if (target->field->low <= 0) {
+        return false;
+    }
+    return target->field->type == NEST_FIELD_COUNT    ? *(const int64_t *)place == 0
+           : target->field->type == NEST_FIELD_NUMBER ? *(const double *)place == 0
+                                                      : false;
+}
+
 const char *nest_get(const struct nest_scenario_spec *scenario, const char *path,
                      struct nest_arena *arena)
 {
@@ -356,6 +391,11 @@ const char *nest_get(const struct nest_scenario_spec *scenario, const char *path
     if (!find_target(copy, path, arena, &search)) {
         return NULL;
     }
+    if (is_unset(&search.found[0])) {
+        return strcmp(search.found[0].full, "limits.memory") == 0
+                   ? nest_get(scenario, "device.memory", arena)
+                   : NULL;
+    }
     struct nest_strbuf text = NEST_STRBUF_INIT(256);
     nest_field_write(search.found[0].field, search.found[0].record, &text);
     const char *result = nest_arena_strdup(arena, nest_strbuf_text(&text));
@@ -364,6 +404,7 @@ const char *nest_get(const struct nest_scenario_spec *scenario, const char *path
 }
 
 struct path_list {
+    struct nest_arena *arena;
     const char **path;
     size_t count, room;
 };
@@ -380,26 +421,27 @@ static void visit_count(void *context, const char *full, const struct nest_field
 static void visit_list(void *context, const char *full, const struct nest_field *field,
                        void *record)
 {
+    struct path_list *list = context;
     (void)field;
     (void)record;
-    struct path_list *list = context;
-    if (list->count < list->room) {
-        list->path[list->count++] = full;
+    const char *kept = list->count < list->room ? nest_arena_strdup(list->arena, full) : NULL;
+    if (kept) {
+        list->path[list->count++] = kept;
     }
 }
 
 const char **nest_paths(const struct nest_scenario_spec *scenario, struct nest_arena *arena)
 {
     struct nest_scenario_spec *copy = NEST_NEW(arena, struct nest_scenario_spec, 1);
-    struct path_list list = {0};
+    struct path_list list = {.arena = arena};
     if (!copy) {
         return NULL;
     }
     *copy = *scenario;
-    visit_all(copy, arena, visit_count, &list);
+    visit_all(copy, visit_count, &list);
     list.path = NEST_NEW(arena, const char *, list.room + 1);
     if (list.path) {
-        visit_all(copy, arena, visit_list, &list);
+        visit_all(copy, visit_list, &list);
     }
     return list.path;
 }

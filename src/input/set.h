@@ -34,7 +34,9 @@ bool nest_order_parse(const char *text, struct nest_order_pin *out);
 /* What may be written for the key: "expected a number from 1, a range 2..8, or a list 2|4|8". */
 const char *nest_pin_expected(int key);
 
-/* The value at PATH as text that nest_set would read back, with its unit; NULL if there is none. */
+/* The value at PATH as text that nest_set would read back, with its unit; NULL if there is none
+ * (an unlimited limits.memory reads as the device's capacity).
+ * Takes a few kilobytes of the arena: give it one that is reset. */
 const char *nest_get(const struct nest_scenario_spec *scenario, const char *path,
                      struct nest_arena *arena);
 
