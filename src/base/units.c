@@ -394,6 +394,19 @@ static double unit_size(enum nest_unit unit, const char *name)
     return factor / divisor;
 }
 
+/* "1e+09" → "1e9" */
+static void shorten_exponent(char *number)
+{
+    char *e = strchr(number, 'e');
+    char *digits = e ? e + 1 + strspn(e + 1, "+-") : NULL;
+    if (!digits) {
+        return;
+    }
+    char *to = e[1] == '-' ? e + 2 : e + 1;
+    const char *from = digits + strspn(digits, "0");
+    memmove(to, from, strlen(from) + 1);
+}
+
 /* The shortest decimal of value in the named unit that parses back to value; false if none does. */
 static bool exact_in(double value, enum nest_unit unit, const char *name, char *out, size_t size)
 {
@@ -411,12 +424,19 @@ static bool exact_in(double value, enum nest_unit unit, const char *name, char *
         if (length < 0 || (size_t)length + strlen(name) + 1 > size) {
             return false;
         }
-        memcpy(out + length, name, strlen(name) + 1);
+        shorten_exponent(out);
+        memcpy(out + strlen(out), name, strlen(name) + 1);
         if (!nest_unit_parse(out, unit, &back, &hint, scratch, sizeof scratch) && back == value) {
             return true;
         }
     }
     return false;
+}
+
+/* Short is good, but 1000TB reads better than 1e9MB. */
+static size_t reading_cost(const char *text, enum nest_unit unit)
+{
+    return strlen(text) + (unit != NEST_UNIT_NONE && strchr(text, 'e') ? 8 : 0);
 }
 
 char *nest_unit_format_exact(double value, enum nest_unit unit, char *out, size_t size)
@@ -428,7 +448,7 @@ char *nest_unit_format_exact(double value, enum nest_unit unit, char *out, size_
             continue;
         }
         if (exact_in(value, unit, *name, text, sizeof text) &&
-            (!best[0] || strlen(text) < strlen(best))) {
+            (!best[0] || reading_cost(text, unit) < reading_cost(best, unit))) {
             memcpy(best, text, sizeof best);
         }
     }

@@ -14,71 +14,13 @@
         .key = word, .type = NEST_FIELD_NUMBER, AT(member), .low = 0.001, .high = 1                \
     }
 
-static bool read_point(struct nest_field_reader *reader, const struct nest_node *point, double *x,
-                       double *y)
-{
-    if (point->kind != NEST_NODE_SEQUENCE || point->count != 2) {
-        nest_node_fault(reader, point, "expected [FLOP, fraction of peak]",
-                        "%s is not a point of a curve", nest_node_describe(point, reader->arena));
-        return false;
-    }
-    const struct nest_node *second = point->first->next;
-    if (!nest_node_number(reader, point->first, NEST_UNIT_FLOPS, x) ||
-        !nest_node_number(reader, second, NEST_UNIT_NONE, y)) {
-        return false;
-    }
-    if (*x <= 0) {
-        nest_node_fault(reader, point->first, "expected a number above 0", "%s FLOP is impossible",
-                        point->first->text);
-        return false;
-    }
-    if (*y <= 0 || *y > 1) {
-        nest_node_fault(reader, second, "expected a fraction above 0 and at most 1",
-                        "efficiency %s is impossible", second->text);
-        return false;
-    }
-    return true;
-}
-
-static void read_curve(struct nest_field_reader *reader, const struct nest_node *node, void *record)
-{
-    struct nest_curve *curve = &((struct nest_device_spec *)record)->gemm;
-    struct nest_curve read = {0};
-    if (node->kind != NEST_NODE_SEQUENCE || node->count == 0) {
-        nest_node_fault(reader, node,
-                        "expected a list of points, such as [[1e9, 0.35], [1e11, 0.75]]",
-                        "%s is not a curve", nest_node_describe(node, reader->arena));
-        return;
-    }
-    if (node->count > NEST_CURVE_MAX) {
-        nest_node_fault(reader, node, "expected at most 24 points", "the curve has %d points",
-                        node->count);
-        return;
-    }
-    for (const struct nest_node *point = node->first; point; point = point->next) {
-        double x = 0;
-        double y = 0;
-        if (!read_point(reader, point, &x, &y)) {
-            return;
-        }
-        if (read.count > 0 && x <= read.x[read.count - 1]) {
-            nest_node_fault(reader, point, "points must ascend in FLOP",
-                            "this point does not lie behind the one before it");
-            return;
-        }
-        read.x[read.count] = x;
-        read.y[read.count++] = y;
-    }
-    *curve = read;
-}
-
 static const struct nest_field peak_fields[] = {
     PEAK("bf16", NEST_BF16), PEAK("fp16", NEST_FP16), PEAK("fp8", NEST_FP8),
     PEAK("fp32", NEST_FP32), NEST_FIELD_END,
 };
 
 static const struct nest_field efficiency_fields[] = {
-    {.key = "gemm", .type = NEST_FIELD_CUSTOM, .read = read_curve},
+    {.key = "gemm", .type = NEST_FIELD_CURVE, AT(gemm)},
     FRACTION("attention", attention),
     FRACTION("memory", memory_efficiency),
     FRACTION("network", network_efficiency),
@@ -144,7 +86,7 @@ const struct nest_field nest_device_fields[] = {
 };
 
 /* The example curve of the design; a device file states its own. */
-static void set_defaults(struct nest_device_spec *device, const char *id)
+void nest_device_defaults(struct nest_device_spec *device, const char *id)
 {
     *device = (struct nest_device_spec){
         .id = id,
@@ -183,7 +125,7 @@ void nest_device_check(const struct nest_device_spec *device, const struct nest_
 void nest_device_read(struct nest_field_reader *reader, const struct nest_node *root,
                       const char *id, struct nest_device_spec *out)
 {
-    set_defaults(out, id);
+    nest_device_defaults(out, id);
     nest_fields_read(reader, root, nest_device_fields, "a device", out);
     const struct nest_origin origin = {.root = root};
     nest_device_check(out, &origin, reader->errors);

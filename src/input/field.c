@@ -223,6 +223,9 @@ bool nest_field_read(struct nest_field_reader *reader, const struct nest_node *n
         }
         *(double *)place = number;
         return true;
+    case NEST_FIELD_CURVE:
+        nest_curve_read(reader, node, place);
+        break;
     case NEST_FIELD_TABLE:
         nest_fields_read(reader, node, field->table, field->key, record);
         break;
@@ -294,7 +297,8 @@ static void report_unknown(struct nest_field_reader *reader, const struct nest_n
 /* A mistyped required key is one fault, not two: what it was meant to be is not missing. */
 bool nest_fields_mean(const struct nest_node *node, const struct nest_field *table, const char *key)
 {
-    for (const struct nest_node *child = node->first; child; child = child->next) {
+    const struct nest_node *child = node && node->kind == NEST_NODE_MAPPING ? node->first : NULL;
+    for (; child; child = child->next) {
         if (strcmp(child->key, key) == 0) {
             return true;
         }
@@ -376,6 +380,9 @@ void nest_field_write(const struct nest_field *field, const void *record, struct
                 break;
             }
         }
+        break;
+    case NEST_FIELD_CURVE:
+        nest_curve_write(place, out);
         break;
     case NEST_FIELD_TABLE:
     case NEST_FIELD_CUSTOM:

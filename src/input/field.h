@@ -12,6 +12,7 @@
 
 #include "base/units.h"
 #include "input/doc.h"
+#include "input/spec.h"
 
 enum nest_field_type {
     NEST_FIELD_TEXT,   /* const char *, not empty */
@@ -19,6 +20,7 @@ enum nest_field_type {
     NEST_FIELD_NUMBER, /* double in the field's unit */
     NEST_FIELD_FLAG,   /* bool: true/false, yes/no, on/off, 1/0 */
     NEST_FIELD_CHOICE, /* an enum, one of the field's words */
+    NEST_FIELD_CURVE,  /* struct nest_curve: a list of points [FLOP, fraction] */
     NEST_FIELD_TABLE,  /* a nested mapping whose fields lie in the same record */
     NEST_FIELD_CUSTOM, /* read by a function */
     NEST_FIELD_IGNORED /* known, and of no consequence */
@@ -89,5 +91,10 @@ bool nest_node_count(struct nest_field_reader *reader, const struct nest_node *n
 bool nest_node_flag(struct nest_field_reader *reader, const struct nest_node *node, bool *out);
 bool nest_node_text(struct nest_field_reader *reader, const struct nest_node *node,
                     const char **out);
+
+/* The points of a curve, read and written as [[x, y], …]; x ascends, y is in (0, 1]. */
+void nest_curve_read(struct nest_field_reader *reader, const struct nest_node *node,
+                     struct nest_curve *out);
+void nest_curve_write(const struct nest_curve *curve, struct nest_strbuf *out);
 
 #endif

@@ -207,15 +207,24 @@ static void check_experts(const struct nest_model_spec *model, const struct nest
     }
 }
 
+static int64_t part_size(const struct nest_field *field, const struct nest_model_spec *model)
+{
+    return field->type == NEST_FIELD_COUNT ? *(const int64_t *)((const char *)model + field->offset)
+                                           : 0;
+}
+
 /* A part that is there at all has all of its sizes. */
 static void check_part(const char *key, const struct nest_field *table,
                        const struct nest_model_spec *model, const struct nest_origin *origin,
                        struct nest_errors *errors)
 {
     const struct nest_node *part = nest_node_get(origin->root, key);
+    bool there = part != NULL;
     for (const struct nest_field *field = table; field->key; field++) {
-        const void *value = (const char *)model + field->offset;
-        if (field->type == NEST_FIELD_COUNT && field->low > 0 && *(const int64_t *)value == 0 &&
+        there = there || part_size(field, model) != 0;
+    }
+    for (const struct nest_field *field = table; there && field->key; field++) {
+        if (field->type == NEST_FIELD_COUNT && field->low > 0 && part_size(field, model) == 0 &&
             !nest_fields_mean(part, table, field->key)) {
             nest_origin_fault(origin, errors, key, NULL, "%s has no '%s'", key, field->key);
         }
@@ -225,16 +234,12 @@ static void check_part(const char *key, const struct nest_field *table,
 static void check_parts(const struct nest_model_spec *model, const struct nest_origin *origin,
                         struct nest_errors *errors)
 {
-    if (nest_node_get(origin->root, "vision") || model->vision.layers > 0) {
-        check_part("vision", vision_fields, model, origin, errors);
-        if (model->vision.heads > 0 && model->vision.hidden % model->vision.heads != 0) {
-            nest_origin_fault(origin, errors, "vision", "expected a divisor of hidden",
-                              "hidden %" PRId64 " does not divide into %" PRId64 " heads",
-                              model->vision.hidden, model->vision.heads);
-        }
-    }
-    if (nest_node_get(origin->root, "mamba") || model->mamba.state > 0) {
-        check_part("mamba", mamba_fields, model, origin, errors);
+    check_part("vision", vision_fields, model, origin, errors);
+    check_part("mamba", mamba_fields, model, origin, errors);
+    if (model->vision.heads > 0 && model->vision.hidden % model->vision.heads != 0) {
+        nest_origin_fault(origin, errors, "vision", "expected a divisor of hidden",
+                          "hidden %" PRId64 " does not divide into %" PRId64 " heads",
+                          model->vision.hidden, model->vision.heads);
     }
     if (model->encoder_layers > model->layers && model->layers > 0) {
         nest_origin_fault(origin, errors, "encoder_layers", "they are the first of the layers",

@@ -145,38 +145,11 @@ static void write_model(const struct nest_model_spec *model, int indent, struct 
     }
 }
 
-static void write_table(const struct nest_field *field, const struct nest_device_spec *device,
-                        int indent, struct nest_strbuf *out)
-{
-    bool any = false;
-    nest_strbuf_printf(out, "%*s", indent, "");
-    for (const struct nest_field *inner = field->table; inner->key; inner++) {
-        if (inner->type == NEST_FIELD_CUSTOM) {
-            next_entry(&any, field->key, out);
-            nest_strbuf_printf(out, "%s: [", inner->key);
-            for (int i = 0; i < device->gemm.count; i++) {
-                nest_strbuf_printf(out, "%s[%.17g, %.17g]", i ? ", " : "", device->gemm.x[i],
-                                   device->gemm.y[i]);
-            }
-            nest_strbuf_add(out, "]");
-        } else if (*(const double *)((const char *)device + inner->offset) > 0 || inner->low == 0) {
-            next_entry(&any, field->key, out);
-            nest_strbuf_printf(out, "%s: ", inner->key);
-            nest_field_write(inner, device, out);
-        }
-    }
-    nest_strbuf_add(out, "}\n");
-}
-
 static void write_device(const struct nest_device_spec *device, int indent, struct nest_strbuf *out)
 {
-    const struct nest_device_spec empty = {.name = "", .source = ""};
-    write_block(nest_device_fields, device, &empty, indent, out);
-    for (const struct nest_field *field = nest_device_fields; field->key; field++) {
-        if (field->type == NEST_FIELD_TABLE) {
-            write_table(field, device, indent, out);
-        }
-    }
+    struct nest_device_spec defaults;
+    nest_device_defaults(&defaults, "");
+    write_block(nest_device_fields, device, &defaults, indent, out);
 }
 
 static void write_level(const struct nest_level_spec *level, int indent, struct nest_strbuf *out)

@@ -162,7 +162,7 @@ static void assert_round_trip(struct test_input *input, const struct nest_scenar
     const char *text = test_input_written(input, scenario);
     test_input_clear(input);
     if (test_input_scenario(input, text, &back) != NEST_OK) {
-        fail_msg("%s%s", text, test_input_faults(input));
+        fail_msg("%s%s", test_input_faults(input), text);
     }
     assert_same(input, scenario, &back);
     assert_string_equal(test_input_written(input, &back), text);
