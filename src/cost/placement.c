@@ -37,11 +37,13 @@ void nest_placement_at(const struct nest_cluster *cluster, const struct nest_str
                        struct nest_placement *out)
 {
     const int64_t width = nest_strategy_width(s);
-    const struct nest_spread spread = {.cluster = cluster,
-                                       .x = x,
-                                       .block = width * s->dp_in,
-                                       .span = s->span,
-                                       .copies = s->dp_out};
+    struct nest_spread spread;
+    spread.cluster = cluster;
+    spread.x = x;
+    spread.block = width * s->dp_in;
+    spread.span = s->span;
+    spread.copies = s->dp_out;
+    nest_spread_init(&spread);
     const int64_t devices = spread.block * spread.copies;
     const int64_t dense = devices / s->tp;
     const int64_t expert = s->etp * s->ep;
@@ -65,20 +67,10 @@ void nest_placement_at(const struct nest_cluster *cluster, const struct nest_str
     }
 }
 
-static int64_t greatest_divisor(int64_t a, int64_t b)
-{
-    while (b != 0) {
-        const int64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
-}
-
 /* Largest (o * span + x) mod capacity over the copies o. */
 static int64_t largest_offset(const struct nest_strategy *s, int64_t x, int64_t capacity)
 {
-    const int64_t step = greatest_divisor(s->span, capacity);
+    const int64_t step = nest_greatest_divisor(s->span, capacity);
     if (s->dp_out >= capacity / step) {
         return capacity - step + x % step;
     }

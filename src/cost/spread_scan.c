@@ -92,7 +92,7 @@ static int64_t walk_members(const struct nest_spread *spread, int64_t stride, in
             int64_t group = -1;
             int64_t child = -1;
             int64_t children = 0;
-            for (int64_t i = 0; i < size; i++) {
+            for (int64_t i = 0; i < size && first + j + stride * i < members; i++) {
                 const int64_t p = nest_spread_position(spread, first + j + stride * i);
                 const int64_t c = nest_cluster_group(cluster, k - 1, p);
                 if (c == child) {
@@ -109,19 +109,39 @@ static int64_t walk_members(const struct nest_spread *spread, int64_t stride, in
     return most;
 }
 
-/* Everything about level k but m where every group holds at most one member: returns 0 then. */
-static int64_t scan_level(const struct nest_spread *spread, int64_t stride, int64_t size, int k,
-                          struct nest_comm *out)
+/* A spread of fewer copies with the same answer at level k. After `period` copies both the groups
+ * and the tiles lie as before, so one period and the unfinished last one show everything. A tile
+ * that holds all devices has no edge inside and needs no alignment. */
+static struct nest_spread shortened(const struct nest_spread *spread, int64_t tile, int k)
 {
-    const struct nest_cluster *cluster = spread->cluster;
-    const int64_t members = spread->block * spread->copies;
+    struct nest_spread shorter = *spread;
+    if (!spread->cluster->uniform) {
+        return shorter;
+    }
+    const int64_t capacity = spread->cluster->level[k].capacity;
+    int64_t period = capacity / nest_greatest_divisor(capacity, spread->span);
+    if (period < spread->copies && tile < spread->block * spread->copies) {
+        period *= tile / nest_greatest_divisor(tile, period * spread->block);
+    }
+    if (period < spread->copies) {
+        shorter.copies = period + spread->copies % period;
+    }
+    return shorter;
+}
+
+void nest_spread_scan(const struct nest_spread *whole, int64_t stride, int64_t size, int k,
+                      struct nest_comm *out)
+{
+    const struct nest_spread spread = shortened(whole, stride * size, k);
+    const struct nest_cluster *cluster = spread.cluster;
+    const int64_t members = spread.block * spread.copies;
     struct nest_pieces pieces = {.fewest = size, .shortest = members};
     struct tile_count count = {.group = -1};
     for (int64_t u = 0; u < members;) {
-        const int64_t p = nest_spread_position(spread, u);
+        const int64_t p = nest_spread_position(&spread, u);
         const int64_t child = nest_cluster_group(cluster, k - 1, p);
         const int64_t end =
-            count_below(spread, nest_cluster_group_start(cluster, k - 1, child + 1));
+            count_below(&spread, nest_cluster_group_start(cluster, k - 1, child + 1));
         nest_pieces_add(&pieces, u % (stride * size), end - u, stride, size);
         count_pieces(&count, nest_cluster_group(cluster, k, p), u, end, stride * size);
         u = end;
@@ -129,26 +149,7 @@ static int64_t scan_level(const struct nest_spread *spread, int64_t stride, int6
     out->q[k] = pieces.most;
     out->p[k] = pieces.fewest;
     out->g[k] = pieces.active;
-    if (pieces.most == 1) {
-        return 0;
-    }
-    return pieces.shortest >= stride ? count.most : walk_members(spread, stride, size, k);
-}
-
-void nest_spread_scan(const struct nest_spread *spread, int64_t stride, int64_t size,
-                      struct nest_comm *out)
-{
-    const int levels = spread->cluster->levels;
-    out->size = size;
-    out->q[0] = out->p[0] = out->g[0] = 1;
-    for (int k = 1; k < levels; k++) {
-        out->m[k] = scan_level(spread, stride, size, k, out);
-    }
-    /* Where a group holds one member at most, members and groups are the same count. */
-    for (int k = 0; k < levels; k++) {
-        if (out->m[k] == 0) {
-            out->m[k] = k + 1 < levels ? out->q[k + 1] : size;
-        }
-        out->top = out->m[k] > 1 ? k : out->top;
-    }
+    out->m[k] = pieces.most == 1            ? 0
+                : pieces.shortest >= stride ? count.most
+                                            : walk_members(&spread, stride, size, k);
 }
