@@ -1,8 +1,25 @@
 /* What the network charges: closed forms for collectives and point-to-point transfers.
  *
  * Pure functions: no allocation, no state. A communicator is described by how it lies in the tree,
- * never by its members. Formulas: DESIGN of the project, README "The network"; the hierarchical
- * form follows the pipelined-phases reading of NCCL (max over levels, not sum). */
+ * never by its members. With S bytes, n members and m, q, p, g of struct nest_comm:
+ *
+ *   uplink of a level-(k-1) group  U_k = C_(k-1) * B_k / o_k
+ *   rate of one member             r_k = min(B_k, U_k / (g_k * q_k)), B times the efficiency
+ *   flat ring                      t * (n-1)/n * S / min_k(p_k * r_k)           t = 2: all-reduce
+ *   hierarchical                   max_k t * (m_k-1)/m_k * S / p_k / min_(1<=j<=k) r_j
+ *   tree                           as a ring at most; logarithmic latency across the network
+ *   in-switch                      S / (0.71 * r_0) where the scale-up switch can add
+ *   all-to-all                     max_k (1 - p_k/n) * S / r_k
+ *
+ * plus half of a member's own part, which is copied locally; plus latency: the device's launch of a
+ * collective and the levels' hops, one after the other. The phases of the hierarchical form are
+ * pipelined, hence its maximum. Each form is offered under four protocols that trade latency for
+ * bandwidth, as NCCL's do; the cheapest of all is taken. Constants: network.c.
+ *
+ * Kinds of level: ring and mesh add the detours of an all-to-all, and part of a ring is a line with
+ * one of its two links; a full mesh has one link per pair; on a rail, collectives stay on their
+ * rails (ranks change inside the node), and transfers between unequal local ranks go one level
+ * further out (nest_link_level). */
 #ifndef NEST_COST_NETWORK_H
 #define NEST_COST_NETWORK_H
 
@@ -36,7 +53,7 @@ enum nest_collective {
 
 /* Time of one collective of `bytes` over every communicator of the kind at once. bytes: the full
  * buffer (all-reduce: the vector; reduce-scatter and all-gather: the unsharded one; all-to-all: one
- * member's whole send buffer). The cheapest of flat ring, hierarchical and tree is taken. */
+ * member's whole send buffer). Concave in bytes: the least of a few lines. */
 nest_ps nest_collective_time(const struct nest_cluster *cluster, enum nest_collective kind,
                              const struct nest_comm *comm, double bytes);
 

@@ -98,18 +98,9 @@ static int uniform_link(const struct nest_cluster *cluster, const struct nest_st
     return level;
 }
 
-int nest_link_level(const struct nest_cluster *cluster, const struct nest_strategy *s, int64_t x,
-                    int64_t y)
+static int scanned_link(const struct nest_cluster *cluster, const struct nest_strategy *s,
+                        int64_t x, int64_t y)
 {
-    if (x == y) {
-        return 0;
-    }
-    if (x > y) {
-        return nest_link_level(cluster, s, y, x);
-    }
-    if (cluster->uniform) {
-        return uniform_link(cluster, s, x, y);
-    }
     const int64_t block = nest_strategy_width(s) * s->dp_in;
     int worst = 0;
     for (int64_t o = 0; o < s->dp_out; o++) {
@@ -120,4 +111,20 @@ int nest_link_level(const struct nest_cluster *cluster, const struct nest_strate
         }
     }
     return worst;
+}
+
+int nest_link_level(const struct nest_cluster *cluster, const struct nest_strategy *s, int64_t x,
+                    int64_t y)
+{
+    if (x == y) {
+        return 0;
+    }
+    const int64_t low = x < y ? x : y;
+    const int64_t high = x < y ? y : x;
+    const int level = cluster->uniform ? uniform_link(cluster, s, low, high)
+                                       : scanned_link(cluster, s, low, high);
+    /* A rail joins equal local ranks only; others meet one level further out. */
+    const bool off_rail = level > 0 && cluster->level[level].kind == NEST_LEVEL_RAIL &&
+                          (high - low) % cluster->level[level - 1].capacity != 0;
+    return off_rail && level + 1 < cluster->levels ? level + 1 : level;
 }

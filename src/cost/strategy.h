@@ -53,7 +53,8 @@ void nest_placement_at(const struct nest_cluster *cluster, const struct nest_str
 /* True if the two would price every communication alike. */
 bool nest_placement_equal(const struct nest_placement *a, const struct nest_placement *b);
 
-/* The level of the link between blocks at x and y of the same strategy, worst over o, r and q. */
+/* The level of the link between blocks at x and y of the same strategy, worst over o, r and q. On
+ * a rail level, unequal local ranks meet one level further out. */
 int nest_link_level(const struct nest_cluster *cluster, const struct nest_strategy *strategy,
                     int64_t x, int64_t y);
 

@@ -36,11 +36,15 @@ struct nest_device_spec {
     double attention;             /* fraction of peak that flash attention reaches */
     double memory_efficiency;     /* fraction of memory_bandwidth of memory-bound kernels */
     double network_efficiency;    /* fraction of a link's bandwidth a large transfer reaches */
+    double scale_up_efficiency;   /* the same on the device's own links; 0 = as the network */
     double launch;                /* seconds per kernel */
+    double collective_launch;     /* seconds before a collective sends its first byte */
     double reserve_base;          /* bytes outside the allocator: context, libraries, fragments */
     double reserve_per_group;     /* bytes for each kind of communicator group in use */
     double scale_up;              /* bytes/s per direction to devices of the node; 0 = not stated */
     double scale_out;             /* bytes/s per direction beyond it, as usually built */
+    double scale_up_latency;      /* seconds per hop inside the node; 0 = not stated */
+    bool scale_up_reduction;      /* the scale-up switch adds all-reduce operands itself */
 };
 
 /* ---- Clusters --------------------------------------------------------------------------- */

@@ -90,12 +90,13 @@ void nest_rebuild_cluster(const struct nest_measurement *run, const struct nest_
         run->per_node > 0 && run->per_node < run->devices ? run->per_node : run->devices;
     const double nic = run->nic > 0.0 ? run->nic : device->scale_out;
     *out = (struct nest_cluster_spec){.id = run->id, .name = run->id, .device = device};
-    out->level[out->levels++] = (struct nest_level_spec){.name = "node",
-                                                         .mark = run->mark,
-                                                         .fanout = node,
-                                                         .bandwidth = device->scale_up,
-                                                         .latency = NODE_LATENCY,
-                                                         .oversubscription = 1.0};
+    out->level[out->levels++] = (struct nest_level_spec){
+        .name = "node",
+        .mark = run->mark,
+        .fanout = node,
+        .bandwidth = device->scale_up,
+        .latency = device->scale_up_latency > 0.0 ? device->scale_up_latency : NODE_LATENCY,
+        .oversubscription = 1.0};
     if (node < run->devices) {
         out->level[out->levels++] =
             (struct nest_level_spec){.name = "network",
