@@ -211,8 +211,7 @@ void nest_plan_settle(const struct nest_problem *problem, struct nest_plan *plan
     }
 }
 
-/* Packs the stages side by side from the first device of the span on. */
-static void pack(struct nest_plan *plan)
+void nest_plan_pack(struct nest_plan *plan)
 {
     int64_t x = 0;
     for (int i = 0; i < plan->stages; i++) {
@@ -268,7 +267,7 @@ enum nest_status nest_plan_from_pins(const struct nest_problem *problem, struct 
         out->stage[i].zero = out->strategy.zero;
         out->stage[i].tp = out->strategy.tp;
     }
-    pack(out);
+    nest_plan_pack(out);
     nest_plan_settle(problem, out);
     return NEST_OK;
 }
@@ -401,7 +400,7 @@ enum nest_status nest_plan_from_spec(const struct nest_problem *problem,
         return NEST_NO_MEMORY;
     }
     if (packed) {
-        pack(out);
+        nest_plan_pack(out);
     }
     if (spec->span > 0) {
         s->span = spec->span;

@@ -29,13 +29,6 @@ struct nest_breakdown {
     nest_ps compute, recompute, tp, cp, ep, pp, bubble, dp, optimizer;
 };
 
-enum nest_binding { /* what holds the step time up, for the WHY line and the report */
-                    NEST_BINDS_COMPUTE,
-                    NEST_BINDS_BUBBLE,
-                    NEST_BINDS_NETWORK,
-                    NEST_BINDS_MEMORY
-};
-
 struct nest_prediction {
     bool feasible;
     int worst_stage;  /* the one with most memory over (or nearest) the limit */
@@ -77,6 +70,9 @@ int nest_plan_link(const struct nest_problem *problem, const struct nest_plan *p
 /* Fills what follows from strategy, layers, first_device and tp: microbatches, devices_used and the
  * link levels of every stage. */
 void nest_plan_settle(const struct nest_problem *problem, struct nest_plan *plan);
+
+/* Puts the stages side by side from the first device of the span on; settle it afterwards. */
+void nest_plan_pack(struct nest_plan *plan);
 
 /* The word of a pinned choice: "tp", "micro_batch"… */
 const char *nest_pin_name(enum nest_pin_key key);
