@@ -11,12 +11,20 @@
 #include "cli/version.h"
 
 const struct nest_command *const nest_commands[] = {
+    // clang-format off
     &nest_command_explore,
+    &nest_command_solve,
+    &nest_command_eval,
+    &nest_command_sweep,
+    &nest_command_export,
     &nest_command_import,
+    &nest_command_check,
+    &nest_command_show,
     &nest_command_validate,
     &nest_command_completion,
     &nest_command_man,
     NULL,
+    // clang-format on
 };
 
 const struct nest_command *nest_command_find(const char *name)
@@ -129,6 +137,9 @@ static int run_command(struct nest_cli *cli, int argc, char **argv)
     }
     if (status != NEST_OK) {
         return nest_cli_usage_failure(cli);
+    }
+    if (nest_library_find(&cli->arena, &cli->library) == NEST_NO_MEMORY) {
+        return nest_cli_fail(cli, NEST_NO_MEMORY);
     }
     return cli->command->run(cli);
 }

@@ -5,9 +5,15 @@
 #include "cli/context.h"
 
 extern const struct nest_command nest_command_explore;
+extern const struct nest_command nest_command_solve;
+extern const struct nest_command nest_command_eval;
+extern const struct nest_command nest_command_sweep;
+extern const struct nest_command nest_command_export;
+extern const struct nest_command nest_command_import;
+extern const struct nest_command nest_command_check;
+extern const struct nest_command nest_command_show;
 extern const struct nest_command nest_command_validate;
 extern const struct nest_command nest_command_completion;
-extern const struct nest_command nest_command_import;
 extern const struct nest_command nest_command_man;
 
 #endif

@@ -235,9 +235,25 @@ static void write_fish(FILE *out)
     }
 }
 
+/* The shipped names that the scripts above ask for, one a line. */
+static int list_names(struct nest_cli *cli, const char *kind)
+{
+    const char **name = nest_library_list(&cli->library, kind, &cli->arena);
+    for (; name != NULL && *name != NULL; name++) {
+        (void)fprintf(cli->out, "%s\n", *name);
+    }
+    return NEST_EXIT_DONE;
+}
+
 static int run(struct nest_cli *cli)
 {
     const char *shell = cli->args.operand[0];
+    if (strcmp(shell, "models") == 0) {
+        return list_names(cli, "models");
+    }
+    if (strcmp(shell, "clusters") == 0) {
+        return list_names(cli, "topologies");
+    }
     if (strcmp(shell, "bash") == 0) {
         write_bash(cli->out);
     } else if (strcmp(shell, "zsh") == 0) {

@@ -9,6 +9,7 @@ static int run(struct nest_cli *cli);
 static const struct nest_option options[] = {
     {NEST_OPT_LESSON, "lesson", 0, "N", "Start the guided lesson N", NULL},
     {NEST_OPT_ASCII, "ascii", 0, NULL, "Draw with ASCII only", NULL},
+    {NEST_OPT_JSON, "json", 'j', NULL, "Print JSON instead, as nest solve does", NULL},
     {NEST_OPT_COLOR, "color", 0, "WHEN", "Colours: auto, always or never", "auto always never"},
     NEST_OPTIONS_END,
 };
@@ -38,8 +39,9 @@ static int run(struct nest_cli *cli)
     if (cli->errors.count > 0) {
         return nest_cli_usage_failure(cli);
     }
-    if (cli->explorer != NULL && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO)) {
+    const bool json = nest_args_has(&cli->args, NEST_OPT_JSON);
+    if (cli->explorer != NULL && !json && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO)) {
         return cli->explorer(&request);
     }
-    return nest_cli_usage(cli, NULL, "the explorer needs a terminal");
+    return nest_command_solve.run(cli);
 }

@@ -1,0 +1,45 @@
+/* `nest check`: validates files of ours. */
+#include "cli/commands.h"
+
+static int run(struct nest_cli *cli);
+
+const struct nest_command nest_command_check = {
+    .name = "check",
+    .operands = "FILE…",
+    .summary = "Validate model, cluster, device, scenario and plan files",
+    .text = "Every fault of every file is printed as file:line:column: what is wrong; what is\n"
+            "expected. What kind of file it is follows from its keys.",
+    .complete = NEST_COMPLETE_FILE,
+    .least = 1,
+    .most = -1,
+    .run = run,
+};
+
+static const char *kind_name(enum nest_file_kind kind)
+{
+    static const char *const name[] = {
+        [NEST_FILE_DEVICE] = "device", [NEST_FILE_CLUSTER] = "cluster",
+        [NEST_FILE_MODEL] = "model",   [NEST_FILE_SCENARIO] = "scenario",
+        [NEST_FILE_PLAN] = "plan",
+    };
+    return name[kind];
+}
+
+static int run(struct nest_cli *cli)
+{
+    int worst = NEST_EXIT_DONE;
+    for (int i = 0; i < cli->args.operand_count; i++) {
+        const char *path = cli->args.operand[i];
+        enum nest_file_kind kind = NEST_FILE_SCENARIO;
+        nest_errors_init(&cli->errors, &cli->arena);
+        const enum nest_status status =
+            nest_check_file(&cli->library, path, &cli->arena, &kind, &cli->errors);
+        if (status == NEST_OK) {
+            (void)fprintf(cli->out, "%s: ok, %s\n", path, kind_name(kind));
+            continue;
+        }
+        const int exit = nest_cli_fail(cli, status);
+        worst = exit > worst ? exit : worst;
+    }
+    return worst;
+}

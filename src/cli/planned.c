@@ -1,0 +1,61 @@
+#include "cli/planned.h"
+
+#include "cli/output.h"
+
+static enum nest_status read_plan(struct nest_cli *cli, const char *path, struct nest_planned *out)
+{
+    struct nest_plan_spec spec;
+    const enum nest_status status = nest_load_plan(path, &cli->arena, &spec, &cli->errors);
+    return status != NEST_OK ? status
+                             : nest_plan_from_spec(&out->loaded.problem, &spec, &cli->arena,
+                                                   &out->plan, &cli->errors);
+}
+
+static enum nest_status search_plan(struct nest_cli *cli, struct nest_planned *out)
+{
+    struct nest_result result;
+    const enum nest_status status =
+        nest_cli_solve(cli, &out->loaded.problem, 1, &cli->arena, &result);
+    if (status == NEST_NO) {
+        cli->errors = result.errors;
+    }
+    if (status == NEST_OK) {
+        out->plan = result.solution[0].plan;
+    }
+    return status;
+}
+
+enum nest_status nest_cli_plan(struct nest_cli *cli, bool search, struct nest_planned *out)
+{
+    static const char *none[] = {NULL};
+    out->assumed = none;
+    enum nest_status status = nest_cli_load(cli, true, &out->loaded);
+    if (status != NEST_OK) {
+        return status;
+    }
+    const struct nest_problem *problem = &out->loaded.problem;
+    const char *path = nest_args_value(&cli->args, NEST_OPT_PLAN);
+    if (path != NULL) {
+        status = read_plan(cli, path, out);
+    } else if (search) {
+        status = search_plan(cli, out);
+    } else {
+        status = nest_plan_from_pins(problem, &cli->arena, &out->plan, &out->assumed, &cli->errors);
+    }
+    if (status != NEST_OK) {
+        return status;
+    }
+    return nest_plan_evaluate(problem, &out->plan, &cli->arena, &out->prediction) ? NEST_OK
+                                                                                  : NEST_NO_MEMORY;
+}
+
+int nest_cli_tell_infeasible(struct nest_cli *cli, const struct nest_prediction *prediction)
+{
+    const double gib = 1024.0 * 1024.0 * 1024.0;
+    const int worst = prediction->worst_stage;
+    const int64_t total = prediction->stage[worst].memory.total;
+    nest_cli_warn(cli, "infeasible: stage %d needs %.2f GiB, %.2f GiB over the limit of %.2f GiB",
+                  worst, (double)total / gib, (double)(total - prediction->memory_limit) / gib,
+                  (double)prediction->memory_limit / gib);
+    return NEST_EXIT_NO;
+}

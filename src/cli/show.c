@@ -1,0 +1,209 @@
+/* `nest show`: what a model or a cluster is. */
+#include <inttypes.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/json.h"
+#include "base/suggest.h"
+#include "base/units.h"
+#include "cli/commands.h"
+#include "cluster/cluster.h"
+#include "model/model.h"
+
+static int run(struct nest_cli *cli);
+
+static const struct nest_option options[] = {
+    {NEST_OPT_JSON, "json", 'j', NULL, "Print JSON", NULL},
+    NEST_OPTIONS_END,
+};
+
+const struct nest_command nest_command_show = {
+    .name = "show",
+    .operands = "MODEL|CLUSTER",
+    .summary = "Show a model's layers and parameters, or a cluster's tree",
+    .options = options,
+    .complete = NEST_COMPLETE_MODEL,
+    .least = 1,
+    .most = 1,
+    .run = run,
+};
+
+enum { DOCUMENT_MAX = 1 << 24 };
+
+static int print_json(struct nest_cli *cli, struct nest_strbuf *text)
+{
+    const bool whole = !text->failed;
+    if (whole) {
+        (void)fputs(nest_strbuf_text(text), cli->out);
+    }
+    nest_strbuf_free(text);
+    return whole ? NEST_EXIT_DONE : nest_cli_fail(cli, NEST_NO_MEMORY);
+}
+
+static int model_json(struct nest_cli *cli, const struct nest_model *model)
+{
+    struct nest_strbuf text = NEST_STRBUF_INIT(DOCUMENT_MAX);
+    struct nest_json json;
+    nest_json_start(&json, &text);
+    nest_json_object(&json, NULL);
+    nest_json_text(&json, "name", model->spec->name);
+    nest_json_integer(&json, "params", model->params);
+    nest_json_integer(&json, "active_params", model->active_params);
+    nest_json_integer(&json, "layers",
+                      model->spec->layers > 0 ? model->spec->layers : model->layers);
+    nest_json_number(&json, "flops_per_sequence", model->flops_per_sequence);
+    nest_json_array(&json, "runs");
+    for (int i = 0; i < model->runs; i++) {
+        const struct nest_layer_kind *kind = &model->kind[model->run[i].kind];
+        nest_json_object(&json, NULL);
+        nest_json_text(&json, "kind", kind->name);
+        nest_json_integer(&json, "first", model->run[i].first);
+        nest_json_integer(&json, "count", model->run[i].count);
+        nest_json_integer(&json, "params", kind->dense_params + kind->expert_params);
+        nest_json_integer(&json, "active_params", kind->active_params);
+        nest_json_end(&json);
+    }
+    nest_json_end(&json);
+    nest_json_end(&json);
+    return print_json(cli, &text);
+}
+
+static void model_text(FILE *out, const struct nest_model *model)
+{
+    char params[32], active[32];
+    (void)fprintf(out, "%s: %s parameters", model->spec->name,
+                  nest_count_format(model->params, params, sizeof params));
+    if (model->active_params != model->params) {
+        (void)fprintf(out, ", %s active per token",
+                      nest_count_format(model->active_params, active, sizeof active));
+    }
+    (void)fprintf(out, "\n%.4g TFLOP per sequence of %" PRId64 " tokens, forward and backward\n\n",
+                  model->flops_per_sequence * 1e-12, model->spec->seq);
+    (void)fputs("  layers       kind                parameters each      active\n", out);
+    for (int i = 0; i < model->runs; i++) {
+        const struct nest_run *part = &model->run[i];
+        const struct nest_layer_kind *kind = &model->kind[part->kind];
+        char layers[32];
+        (void)snprintf(layers, sizeof layers, part->count > 1 ? "%d-%d" : "%d", part->first,
+                       part->first + part->count - 1);
+        (void)fprintf(
+            out, "  %-12s %-18s %16s  %10s\n", layers, kind->name,
+            nest_count_format(kind->dense_params + kind->expert_params, params, sizeof params),
+            nest_count_format(kind->active_params, active, sizeof active));
+    }
+}
+
+static int cluster_json(struct nest_cli *cli, const struct nest_cluster *cluster)
+{
+    struct nest_strbuf text = NEST_STRBUF_INIT(DOCUMENT_MAX);
+    struct nest_json json;
+    nest_json_start(&json, &text);
+    nest_json_object(&json, NULL);
+    nest_json_text(&json, "name", cluster->spec->name);
+    nest_json_text(&json, "device", cluster->device->name);
+    nest_json_integer(&json, "devices", cluster->devices);
+    nest_json_array(&json, "levels");
+    for (int l = 0; l < cluster->levels; l++) {
+        const struct nest_level *level = &cluster->level[l];
+        nest_json_object(&json, NULL);
+        nest_json_text(&json, "name", level->name);
+        nest_json_integer(&json, "fanout", level->fanout);
+        nest_json_number(&json, "bandwidth", level->bandwidth);
+        nest_json_number(&json, "latency", level->latency);
+        nest_json_number(&json, "oversubscription", level->oversubscription);
+        nest_json_integer(&json, "groups", level->groups);
+        nest_json_end(&json);
+    }
+    nest_json_end(&json);
+    nest_json_end(&json);
+    return print_json(cli, &text);
+}
+
+static void cluster_text(FILE *out, const struct nest_cluster *cluster)
+{
+    char count[32], bandwidth[32], latency[32], ratio[32];
+    (void)fprintf(out, "%s: %s x %s\n", cluster->spec->name,
+                  nest_count_format(cluster->devices, count, sizeof count), cluster->device->name);
+    for (int l = cluster->levels - 1; l >= 0; l--) {
+        const struct nest_level *level = &cluster->level[l];
+        const int depth = cluster->levels - 1 - l;
+        (void)fprintf(
+            out, "%*s%-*s %6" PRId64 " x  %10s  %9s  %s\n", 2 * depth, "", 24 - 2 * depth,
+            level->name, level->fanout,
+            nest_unit_format(level->bandwidth, NEST_UNIT_BANDWIDTH, bandwidth, sizeof bandwidth),
+            nest_unit_format(level->latency, NEST_UNIT_SECONDS, latency, sizeof latency),
+            nest_unit_format(level->oversubscription, NEST_UNIT_RATIO, ratio, sizeof ratio));
+    }
+}
+
+static int show_model(struct nest_cli *cli, const struct nest_model_spec *spec)
+{
+    struct nest_model model;
+    const enum nest_status status = nest_model_expand(spec, &cli->arena, &model, &cli->errors);
+    if (status != NEST_OK) {
+        return nest_cli_fail(cli, status);
+    }
+    if (nest_args_has(&cli->args, NEST_OPT_JSON)) {
+        return model_json(cli, &model);
+    }
+    model_text(cli->out, &model);
+    return NEST_EXIT_DONE;
+}
+
+static int show_cluster(struct nest_cli *cli, const struct nest_cluster_spec *spec)
+{
+    struct nest_cluster cluster;
+    const enum nest_status status =
+        nest_cluster_build(spec, 0, &cli->arena, &cluster, &cli->errors);
+    if (status != NEST_OK) {
+        return nest_cli_fail(cli, status);
+    }
+    if (nest_args_has(&cli->args, NEST_OPT_JSON)) {
+        return cluster_json(cli, &cluster);
+    }
+    cluster_text(cli->out, &cluster);
+    return NEST_EXIT_DONE;
+}
+
+/* Neither loads: the faults of the file if it is one, else that there is nothing of that name. */
+static int show_nothing(struct nest_cli *cli, const char *name)
+{
+    enum nest_file_kind kind;
+    nest_errors_init(&cli->errors, &cli->arena);
+    if (access(name, F_OK) == 0 || strcmp(name, "-") == 0) {
+        const enum nest_status status =
+            nest_check_file(&cli->library, name, &cli->arena, &kind, &cli->errors);
+        if (status != NEST_OK) {
+            return nest_cli_fail(cli, status);
+        }
+        return nest_cli_usage(cli, NULL, "'%s' is neither a model nor a cluster", name);
+    }
+    struct nest_suggest suggest;
+    nest_suggest_start(&suggest, name);
+    static const char *const folder[] = {"models", "topologies"};
+    for (size_t i = 0; i < sizeof folder / sizeof folder[0]; i++) {
+        const char **known = nest_library_list(&cli->library, folder[i], &cli->arena);
+        for (; known != NULL && *known != NULL; known++) {
+            nest_suggest_offer(&suggest, *known);
+        }
+    }
+    const char *hint = suggest.best == NULL
+                           ? NULL
+                           : nest_arena_printf(&cli->arena, "did you mean '%s'?", suggest.best);
+    return nest_cli_usage(cli, hint, "no model or cluster '%s'", name);
+}
+
+static int run(struct nest_cli *cli)
+{
+    const char *name = cli->args.operand[0];
+    struct nest_model_spec model;
+    if (nest_load_model(&cli->library, name, &cli->arena, &model, &cli->errors) == NEST_OK) {
+        return show_model(cli, &model);
+    }
+    nest_errors_init(&cli->errors, &cli->arena);
+    struct nest_cluster_spec cluster;
+    if (nest_load_cluster(&cli->library, name, &cli->arena, &cluster, &cli->errors) == NEST_OK) {
+        return show_cluster(cli, &cluster);
+    }
+    return show_nothing(cli, name);
+}

@@ -1,0 +1,542 @@
+/* The commands from outside: output, exit status, messages. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "support/run.h"
+
+#define LLAMA "--model llama3-70b --cluster h100-spine-leaf"
+
+static const char *const memory_terms[] = {"weights", "gradients", "optimizer", "activations",
+                                           "other"};
+
+/* Step time and memory are the sums of what is told to make them up. */
+static void assert_sums(json_object *root)
+{
+    double sum = 0;
+    json_object_object_foreach(json_at(root, "breakdown_s"), part, time)
+    {
+        assert_true(json_object_get_double(time) >= 0);
+        (void)part;
+        sum += json_object_get_double(time);
+    }
+    const double step = number_at(root, "step_time_s");
+    assert_true(step > 0);
+    assert_true(fabs(sum - step) <= 1e-9 * step);
+    json_object *memory = json_at(root, "memory");
+    for (size_t i = 0; i < json_object_array_length(memory); i++) {
+        json_object *stage = json_object_array_get_idx(memory, i);
+        int64_t total = 0;
+        for (size_t k = 0; k < sizeof memory_terms / sizeof memory_terms[0]; k++) {
+            total += json_object_get_int64(json_at(stage, memory_terms[k]));
+        }
+        assert_int_equal(total, json_object_get_int64(json_at(stage, "total")));
+        int64_t other = 0;
+        json_object_object_foreach(json_at(stage, "other_terms"), term, bytes)
+        {
+            (void)term;
+            other += json_object_get_int64(bytes);
+        }
+        assert_int_equal(other, json_object_get_int64(json_at(stage, "other")));
+    }
+}
+
+static void assert_within_limit(json_object *root)
+{
+    json_object *memory = json_at(root, "memory");
+    for (size_t i = 0; i < json_object_array_length(memory); i++) {
+        json_object *stage = json_object_array_get_idx(memory, i);
+        assert_true(number_at(stage, "total") <= number_at(stage, "limit"));
+    }
+}
+
+static void test_solve_json(void **state)
+{
+    (void)state;
+    struct ran ran = run_nest("solve " LLAMA " --json");
+    assert_status(&ran, 0);
+    assert_string_equal(ran.err, "");
+    json_object *root = ran_json(&ran);
+    assert_true(json_object_get_boolean(json_at(root, "feasible")));
+    assert_string_equal(json_object_get_string(json_at(root, "model")), "llama3-70b");
+    assert_string_equal(json_object_get_string(json_at(root, "cluster")), "h100-spine-leaf");
+    assert_int_equal(number_at(root, "devices"), 1024);
+    assert_true(number_at(root, "plan.tp") <= 8); /* tp stays inside the node */
+    assert_sums(root);
+    assert_within_limit(root);
+    assert_int_equal(json_object_array_length(json_at(root, "plan.stages")),
+                     number_at(root, "plan.pp"));
+    assert_int_equal(json_object_array_length(json_at(root, "memory")), number_at(root, "plan.pp"));
+    json_object_put(root);
+    ran_free(&ran);
+}
+
+/* The keys of DESIGN's document, in its order. */
+static void test_key_order(void **state)
+{
+    (void)state;
+    static const char *const key[] = {
+        "\"schema\"",      "\"model\"",        "\"cluster\"",
+        "\"devices\"",     "\"devices_used\"", "\"feasible\"",
+        "\"step_time_s\"", "\"tokens_per_s\"", "\"tflops_per_device\"",
+        "\"mfu\"",         "\"breakdown_s\"",  "\"plan\"",
+        "\"memory\"",      "\"search\""};
+    struct ran ran = run_nest("solve " LLAMA " --json");
+    assert_status(&ran, 0);
+    const char *at = ran.out;
+    for (size_t i = 0; i < sizeof key / sizeof key[0]; i++) {
+        const char *found = strstr(at, key[i]);
+        if (found == NULL) {
+            fail_msg("%s is missing or out of order", key[i]);
+        }
+        at = found;
+    }
+    assert_null(strstr(ran.out, "nan"));
+    assert_null(strstr(ran.out, "inf"));
+    ran_free(&ran);
+}
+
+static const char *const repeated[] = {
+    "--model llama3-70b --cluster h100-spine-leaf",
+    "--model mixtral-8x7b --cluster dgx-a100-superpod",
+    "--model gpt3-175b --cluster tpuv4-fat-tree",
+    "--model deepseek-v3 --cluster h100-spine-leaf --set train.global_batch=2048",
+    "--model llama3-8b --cluster hgx-h100-8 --set global_batch=64",
+    "--model llama3-70b --cluster h100-spine-leaf --pin order=tp-cp-pp-dp",
+    "--model llama3-70b --cluster h100-spine-leaf --set spine.oversubscription=16",
+};
+
+/* The plan that solve prints, given back, costs exactly what solve said. */
+static void test_eval_repeats_solve(void **state)
+{
+    (void)state;
+    static const char *const same[] = {"step_time_s", "tokens_per_s", "mfu",         "breakdown_s",
+                                       "plan",        "memory",       "devices_used"};
+    for (size_t i = 0; i < sizeof repeated / sizeof repeated[0]; i++) {
+        struct ran solved =
+            run_nest("solve %s --json >\"$DIR/plan.json\" && cat \"$DIR/plan.json\"", repeated[i]);
+        assert_status(&solved, 0);
+        struct ran priced = run_nest("eval %s --plan \"$DIR/plan.json\" --json", repeated[i]);
+        assert_status(&priced, 0);
+        json_object *a = ran_json(&solved);
+        json_object *b = ran_json(&priced);
+        assert_sums(a);
+        assert_within_limit(a);
+        for (size_t k = 0; k < sizeof same / sizeof same[0]; k++) {
+            assert_string_equal(json_object_to_json_string(json_at(a, same[k])),
+                                json_object_to_json_string(json_at(b, same[k])));
+        }
+        json_object_put(a);
+        json_object_put(b);
+        ran_free(&solved);
+        ran_free(&priced);
+    }
+}
+
+static void test_report(void **state)
+{
+    (void)state;
+    static const char *const part[] = {"Llama 3 70B on H100 spine-leaf",
+                                       "Plan",
+                                       "Stages",
+                                       "Memory",
+                                       "Step",
+                                       "Next best",
+                                       "What binds",
+                                       "searched"};
+    struct ran ran = run_nest("solve " LLAMA);
+    assert_status(&ran, 0);
+    for (size_t i = 0; i < sizeof part / sizeof part[0]; i++) {
+        assert_contains(ran.out, part[i]);
+    }
+    assert_null(strchr(ran.out, '\033'));
+    struct ran colored = run_nest("solve " LLAMA " --color=always");
+    assert_non_null(strchr(colored.out, '\033'));
+    struct ran ascii = run_nest("--version >/dev/null; LC_ALL=C \"$NEST\" solve " LLAMA);
+    for (const char *c = ascii.out; *c != '\0'; c++) {
+        assert_true((unsigned char)*c < 0x80);
+    }
+    ran_free(&ran);
+    ran_free(&colored);
+    ran_free(&ascii);
+}
+
+/* Without a terminal, nest prints what nest solve prints. */
+static void test_no_terminal(void **state)
+{
+    (void)state;
+    struct ran bare = run_nest("--color=never | grep -v '^searched'");
+    struct ran solve = run_nest("solve --color=never | grep -v '^searched'");
+    assert_status(&bare, 0);
+    assert_string_equal(bare.out, solve.out);
+    assert_contains(bare.out, "Llama 3 70B");
+    ran_free(&bare);
+    ran_free(&solve);
+}
+
+static void test_top(void **state)
+{
+    (void)state;
+    struct ran ran = run_nest("solve " LLAMA " --top 4 --json");
+    assert_status(&ran, 0);
+    json_object *root = ran_json(&ran);
+    json_object *more = json_at(root, "alternatives");
+    assert_int_equal(json_object_array_length(more), 3);
+    double last = number_at(root, "step_time_s");
+    for (size_t i = 0; i < 3; i++) {
+        json_object *plan = json_object_array_get_idx(more, i);
+        assert_true(number_at(plan, "step_time_s") >= last);
+        last = number_at(plan, "step_time_s");
+        assert_sums(plan);
+    }
+    json_object_put(root);
+    ran_free(&ran);
+}
+
+static void test_infeasible(void **state)
+{
+    (void)state;
+    struct ran ran = run_nest("solve " LLAMA " --set memory=2GiB");
+    assert_status(&ran, 1);
+    assert_contains(ran.err, "no feasible plan");
+    assert_string_equal(ran.out, "");
+    struct ran json = run_nest("solve " LLAMA " --set memory=2GiB --json");
+    assert_status(&json, 1);
+    json_object *root = ran_json(&json);
+    assert_false(json_object_get_boolean(json_at(root, "feasible")));
+    assert_true(json_object_array_length(json_at(root, "reasons")) > 0);
+    json_object_put(root);
+    struct ran eval = run_nest("eval " LLAMA " --pin tp=1,pp=1 --json");
+    assert_status(&eval, 1);
+    assert_contains(eval.err, "over the limit");
+    root = ran_json(&eval);
+    assert_false(json_object_get_boolean(json_at(root, "feasible")));
+    json_object_put(root);
+    struct ran illegal = run_nest("eval " LLAMA " --pin tp=7");
+    assert_status(&illegal, 1);
+    assert_contains(illegal.err, "heads");
+    ran_free(&ran);
+    ran_free(&json);
+    ran_free(&eval);
+    ran_free(&illegal);
+}
+
+static void test_assumed(void **state)
+{
+    (void)state;
+    struct ran ran = run_nest("eval " LLAMA " --pin tp=8,pp=4,zero=1,recompute=full --json");
+    assert_status(&ran, 0);
+    json_object *root = ran_json(&ran);
+    const char *assumed = json_object_to_json_string(json_at(root, "assumed"));
+    assert_contains(assumed, "\"cp\"");
+    assert_contains(assumed, "\"order\"");
+    assert_null(strstr(assumed, "\"tp\""));
+    assert_null(strstr(assumed, "\"recompute\""));
+    assert_int_equal(number_at(root, "plan.dp"), 32);
+    assert_string_equal(json_object_get_string(json_at(root, "plan.order")), "tp-cp-dp-pp");
+    assert_string_equal(json_object_get_string(json_at(root, "plan.stages.3.recompute")), "full");
+    json_object_put(root);
+    ran_free(&ran);
+}
+
+static void test_usage(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *line, *message;
+    } bad[] = {
+        {"slove", "did you mean 'solve'?"},
+        {"solve --modle x", "did you mean --model?"},
+        {"solve --top", "needs K"},
+        {"solve --top 0", "whole number"},
+        {"solve --threads none", "whole number"},
+        {"solve --color blue", "auto, always or never"},
+        {"solve a b", "unexpected argument 'b'"},
+        {"check", "nothing given for FILE"},
+        {"sweep", "no --vary given"},
+        {"sweep --vary tp", "KEY=V1,V2"},
+        {"sweep --vary tp=1,,2", "empty value"},
+        {"sweep --vary tp=1 --shard 3/2", "I/N"},
+        {"export", "no --to given"},
+        {"export --to megatrn", "did you mean 'megatron'?"},
+        {"help slove", "did you mean 'solve'?"},
+        {"completion csh", "bash, zsh or fish"},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        struct ran ran = run_nest("%s", bad[i].line);
+        assert_status(&ran, 2);
+        assert_string_equal(ran.out, "");
+        assert_contains(ran.err, bad[i].message);
+        assert_contains(ran.err, "--help");
+        ran_free(&ran);
+    }
+}
+
+static void test_bad_input(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *line, *message;
+    } bad[] = {
+        {"solve --model llama3-70", "llama3-70b"},
+        {"solve --cluster nowhere", "nowhere"},
+        {"solve --set spine.bandwith=1GB/s", "bandwidth"},
+        {"solve --set spine.bandwidth=fast", "--set:1:"},
+        {"solve --pin tpp=8", "--pin:1:"},
+        {"solve --scenario /nonexistent.yaml", "nonexistent"},
+        {"eval --plan /nonexistent.json", "nonexistent"},
+        {"sweep --vary spine.bandwidth=50GB/s,fast", "--vary"},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        struct ran ran = run_nest("%s", bad[i].line);
+        assert_status(&ran, 2);
+        assert_contains(ran.err, bad[i].message);
+        ran_free(&ran);
+    }
+}
+
+static void test_help(void **state)
+{
+    (void)state;
+    static const char *const command[] = {"",       "solve", "eval",  "sweep",
+                                          "export", "show",  "check", "completion"};
+    for (size_t i = 0; i < sizeof command / sizeof command[0]; i++) {
+        struct ran ran = run_nest("%s --help", command[i]);
+        assert_status(&ran, 0);
+        assert_string_equal(ran.err, "");
+        assert_contains(ran.out, "Usage: nest");
+        assert_contains(ran.out, "--help");
+        assert_contains(ran.out, "0 done");
+        struct ran other = run_nest("help %s", command[i]);
+        assert_string_equal(ran.out, other.out);
+        ran_free(&ran);
+        ran_free(&other);
+    }
+    struct ran version = run_nest("--version");
+    assert_status(&version, 0);
+    assert_memory_equal(version.out, "nest ", 5);
+    assert_ptr_equal(strchr(version.out, '\n') + 1, version.out + strlen(version.out));
+    ran_free(&version);
+}
+
+static void test_standard_input(void **state)
+{
+    (void)state;
+    run_write("scenario.yaml", "model: llama3-8b\ncluster: hgx-h100-8\n"
+                               "train: {global_batch: 64}\n");
+    struct ran file = run_nest("solve \"$DIR/scenario.yaml\" --json");
+    struct ran input = run_nest("solve - --json <\"$DIR/scenario.yaml\"");
+    assert_status(&file, 0);
+    assert_status(&input, 0);
+    json_object *a = ran_json(&file);
+    json_object *b = ran_json(&input);
+    assert_string_equal(json_object_to_json_string(json_at(a, "plan")),
+                        json_object_to_json_string(json_at(b, "plan")));
+    json_object_put(a);
+    json_object_put(b);
+    ran_free(&file);
+    ran_free(&input);
+}
+
+/* A reader that has seen enough ends the program quietly. */
+static void test_closed_pipe(void **state)
+{
+    (void)state;
+    struct ran ran = run_nest("export --to rankmap " LLAMA " | head -n 1");
+    assert_status(&ran, 0);
+    assert_string_equal(ran.err, "");
+    assert_contains(ran.out, "rank\tdevice");
+    ran_free(&ran);
+}
+
+static void test_full_disk(void **state)
+{
+    (void)state;
+    struct ran ran = run_nest("solve " LLAMA " --json >/dev/full");
+    assert_status(&ran, 2);
+    assert_contains(ran.err, "cannot write");
+    ran_free(&ran);
+}
+
+static void test_check(void **state)
+{
+    (void)state;
+    struct ran good = run_nest("check models/llama3-70b.yaml topologies/h100-spine-leaf.yaml");
+    assert_status(&good, 0);
+    assert_contains(good.out, "models/llama3-70b.yaml: ok, model\n");
+    assert_contains(good.out, "topologies/h100-spine-leaf.yaml: ok, cluster\n");
+    run_write("bad.yaml", "name: x\nlayrs: 3\nhidden: wide\n");
+    struct ran bad = run_nest("check models/llama3-70b.yaml \"$DIR/bad.yaml\"");
+    assert_status(&bad, 2);
+    assert_contains(bad.err, "bad.yaml:2:1:");
+    assert_contains(bad.err, "bad.yaml:3:9:");
+    assert_contains(bad.out, "llama3-70b.yaml: ok");
+    ran_free(&good);
+    ran_free(&bad);
+}
+
+static void test_show(void **state)
+{
+    (void)state;
+    struct ran model = run_nest("show llama3-70b --json");
+    assert_status(&model, 0);
+    json_object *root = ran_json(&model);
+    assert_true(fabs(number_at(root, "params") - 70.55e9) < 0.01 * 70.55e9);
+    assert_int_equal(number_at(root, "layers"), 80);
+    json_object_put(root);
+    struct ran cluster = run_nest("show h100-spine-leaf --json");
+    assert_status(&cluster, 0);
+    root = ran_json(&cluster);
+    assert_int_equal(number_at(root, "devices"), 1024);
+    assert_int_equal(number_at(root, "levels.0.fanout"), 8);
+    assert_true(number_at(root, "levels.0.bandwidth") == 450e9);
+    assert_true(number_at(root, "levels.2.oversubscription") >= 1);
+    json_object_put(root);
+    struct ran text = run_nest("show h100-spine-leaf");
+    assert_contains(text.out, "spine");
+    struct ran none = run_nest("show lama3-70b");
+    assert_status(&none, 2);
+    assert_contains(none.err, "did you mean 'llama3-70b'?");
+    ran_free(&model);
+    ran_free(&cluster);
+    ran_free(&text);
+    ran_free(&none);
+}
+
+static int count_lines(const char *text)
+{
+    int lines = 0;
+    for (; *text != '\0'; text++) {
+        lines += *text == '\n';
+    }
+    return lines;
+}
+
+static int count_commas(const char *line)
+{
+    int commas = 0;
+    for (; *line != '\0' && *line != '\n'; line++) {
+        commas += *line == ',';
+    }
+    return commas;
+}
+
+static void test_sweep_csv(void **state)
+{
+    (void)state;
+    struct ran ran = run_nest("sweep " LLAMA " --vary tp=4,8 --vary memory=2GiB,40GiB,80GiB");
+    assert_status(&ran, 0);
+    assert_int_equal(count_lines(ran.out), 7);
+    assert_memory_equal(ran.out, "tp,memory,feasible,step_time_s,", 31);
+    const int columns = count_commas(ran.out);
+    for (const char *line = ran.out; *line != '\0'; line = strchr(line, '\n') + 1) {
+        assert_int_equal(count_commas(line), columns);
+    }
+    assert_contains(ran.out, "\n4,2GiB,false,,");
+    assert_contains(ran.out, "\n8,80GiB,true,");
+    ran_free(&ran);
+}
+
+static void test_sweep_monotone(void **state)
+{
+    (void)state;
+    struct ran ran = run_nest("sweep " LLAMA " --vary spine.oversubscription=1,2,4,8,16 --json");
+    assert_status(&ran, 0);
+    json_object *root = ran_json(&ran);
+    json_object *points = json_at(root, "points");
+    assert_int_equal(json_object_array_length(points), 5);
+    double last = 0;
+    for (size_t i = 0; i < 5; i++) {
+        const double step = number_at(json_object_array_get_idx(points, i), "step_time_s");
+        assert_true(step >= last);
+        last = step;
+    }
+    json_object_put(root);
+    ran_free(&ran);
+}
+
+/* Counting from 0 or from 1, the shards of a sweep are its points, each once. */
+static void test_shards(void **state)
+{
+    (void)state;
+    static const char vary[] = "--vary tp=2,4,8 --vary pp=1,2,4,8";
+    struct ran all = run_nest("sweep " LLAMA " %s | tail -n +2 | sort", vary);
+    for (int base = 0; base < 2; base++) {
+        struct ran parts =
+            run_nest("--version >/dev/null; for i in 0 1 2 3 4; do \"$NEST\" sweep " LLAMA
+                     " %s --shard $((i + %d))/5 | tail -n +2; done | sort",
+                     vary, base);
+        assert_status(&parts, 0);
+        assert_string_equal(parts.out, all.out);
+        ran_free(&parts);
+    }
+    ran_free(&all);
+}
+
+static void test_completion(void **state)
+{
+    (void)state;
+    struct ran bash = run_nest("completion bash >\"$DIR/nest.bash\" && bash -c '"
+                               "nest() { \"$NEST\" \"$@\"; }; . \"$DIR/nest.bash\"; "
+                               "COMP_WORDS=(nest solve --m); COMP_CWORD=2; _nest; "
+                               "echo \"${COMPREPLY[@]}\"; "
+                               "COMP_WORDS=(nest solve --model lla); COMP_CWORD=3; _nest; "
+                               "echo \"${COMPREPLY[@]}\"; "
+                               "COMP_WORDS=(nest sw); COMP_CWORD=1; _nest; "
+                               "echo \"${COMPREPLY[@]}\"'");
+    assert_status(&bash, 0);
+    assert_contains(bash.out, "--model");
+    assert_contains(bash.out, "llama3-70b");
+    assert_contains(bash.out, "sweep");
+    struct ran fish = run_nest("completion fish");
+    assert_contains(fish.out, "complete -c nest");
+    struct ran zsh = run_nest("completion zsh");
+    assert_contains(zsh.out, "#compdef nest");
+    ran_free(&bash);
+    ran_free(&fish);
+    ran_free(&zsh);
+}
+
+static void test_manual(void **state)
+{
+    (void)state;
+    struct ran ran = run_nest("man");
+    assert_status(&ran, 0);
+    assert_contains(ran.out, ".TH NEST 1");
+    assert_contains(ran.out, "\\-\\-vary");
+    ran_free(&ran);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_solve_json),
+        cmocka_unit_test(test_key_order),
+        cmocka_unit_test(test_eval_repeats_solve),
+        cmocka_unit_test(test_report),
+        cmocka_unit_test(test_no_terminal),
+        cmocka_unit_test(test_top),
+        cmocka_unit_test(test_infeasible),
+        cmocka_unit_test(test_assumed),
+        cmocka_unit_test(test_usage),
+        cmocka_unit_test(test_bad_input),
+        cmocka_unit_test(test_help),
+        cmocka_unit_test(test_standard_input),
+        cmocka_unit_test(test_closed_pipe),
+        cmocka_unit_test(test_full_disk),
+        cmocka_unit_test(test_check),
+        cmocka_unit_test(test_show),
+        cmocka_unit_test(test_sweep_csv),
+        cmocka_unit_test(test_sweep_monotone),
+        cmocka_unit_test(test_shards),
+        cmocka_unit_test(test_completion),
+        cmocka_unit_test(test_manual),
+    };
+    return cmocka_run_group_tests_name("commands", tests, NULL, run_clean);
+}
