@@ -8,6 +8,7 @@
 #include "base/suggest.h"
 #include "cli/commands.h"
 #include "cli/help.h"
+#include "cli/request.h"
 #include "cli/version.h"
 
 const struct nest_command *const nest_commands[] = {
@@ -135,7 +136,10 @@ static int run_command(struct nest_cli *cli, int argc, char **argv)
     if (status == NEST_NO_MEMORY) {
         return nest_cli_fail(cli, status);
     }
-    if (status != NEST_OK) {
+    if (status == NEST_OK) {
+        nest_cli_check_shared(cli);
+    }
+    if (cli->errors.count > 0) {
         return nest_cli_usage_failure(cli);
     }
     if (nest_library_find(&cli->arena, &cli->library) == NEST_NO_MEMORY) {

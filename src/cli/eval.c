@@ -3,7 +3,6 @@
 #include "cli/output.h"
 #include "cli/planned.h"
 #include "cli/report.h"
-#include "cli/request.h"
 
 static int run(struct nest_cli *cli);
 
@@ -36,10 +35,6 @@ const struct nest_command nest_command_eval = {
 
 static int run(struct nest_cli *cli)
 {
-    (void)nest_cli_color(cli);
-    if (cli->errors.count > 0) {
-        return nest_cli_usage_failure(cli);
-    }
     struct nest_planned planned;
     const enum nest_status status = nest_cli_plan(cli, false, &planned);
     if (status != NEST_OK) {

@@ -41,3 +41,15 @@ int nest_cli_threads(struct nest_cli *cli)
     return (int)nest_args_integer(&cli->args, NEST_OPT_THREADS, "threads", 1, 1024, fallback,
                                   &cli->errors);
 }
+
+int64_t nest_cli_seed(struct nest_cli *cli)
+{
+    return nest_args_integer(&cli->args, NEST_OPT_SEED, "seed", 0, INT64_MAX, 1, &cli->errors);
+}
+
+void nest_cli_check_shared(struct nest_cli *cli)
+{
+    (void)nest_cli_threads(cli);
+    (void)nest_cli_seed(cli);
+    (void)nest_cli_color(cli);
+}

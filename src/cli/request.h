@@ -14,4 +14,10 @@ enum nest_color nest_cli_color(struct nest_cli *cli);
 /* --threads, at least 1; the default is what the machine has online. */
 int nest_cli_threads(struct nest_cli *cli);
 
+/* --seed; 1 where it is not given. */
+int64_t nest_cli_seed(struct nest_cli *cli);
+
+/* Adds an error for every shared option whose value is not valid. */
+void nest_cli_check_shared(struct nest_cli *cli);
+
 #endif

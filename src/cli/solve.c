@@ -2,7 +2,6 @@
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "cli/report.h"
-#include "cli/request.h"
 
 static int run(struct nest_cli *cli);
 
@@ -81,7 +80,6 @@ static int run(struct nest_cli *cli)
     const bool json = nest_args_has(&cli->args, NEST_OPT_JSON);
     const int top =
         (int)nest_args_integer(&cli->args, NEST_OPT_TOP, "top", 1, TOP_MAX, 0, &cli->errors);
-    (void)nest_cli_color(cli);
     if (cli->errors.count > 0) {
         return nest_cli_usage_failure(cli);
     }

@@ -179,7 +179,7 @@ void nest_json_document(const struct nest_document *document, struct nest_strbuf
         nest_json_plan(&json, plan, document->prediction);
         write_memory(&json, document->prediction);
     }
-    if (document->errors != NULL && document->errors->count > 0) {
+    if (document->errors != NULL) {
         write_errors(&json, document->errors);
     }
     if (document->assumed != NULL) {
