@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "support/run.h"
+#include "support/shell.h"
 
 #define LLAMA "--model llama3-70b --cluster h100-spine-leaf"
 #define SMALL "--model llama3-8b --cluster hgx-h100-8 --set global_batch=64"
@@ -27,7 +27,7 @@ static void assert_sums(json_object *root)
         (void)part;
         sum += json_object_get_double(time);
     }
-    const double step = number_at(root, "step_time_s");
+    const double step = json_number(root, "step_time_s");
     assert_true(step > 0);
     assert_true(fabs(sum - step) <= 1e-9 * step);
     json_object *memory = json_at(root, "memory");
@@ -53,29 +53,30 @@ static void assert_within_limit(json_object *root)
     json_object *memory = json_at(root, "memory");
     for (size_t i = 0; i < json_object_array_length(memory); i++) {
         json_object *stage = json_object_array_get_idx(memory, i);
-        assert_true(number_at(stage, "total") <= number_at(stage, "limit"));
+        assert_true(json_number(stage, "total") <= json_number(stage, "limit"));
     }
 }
 
 static void test_solve_json(void **state)
 {
     (void)state;
-    struct ran ran = run_nest("solve " LLAMA " --json");
+    struct command_result ran = shell_run("solve " LLAMA " --json");
     assert_status(&ran, 0);
     assert_string_equal(ran.err, "");
-    json_object *root = ran_json(&ran);
+    json_object *root = command_json(&ran);
     assert_true(json_object_get_boolean(json_at(root, "feasible")));
     assert_string_equal(json_object_get_string(json_at(root, "model")), "llama3-70b");
     assert_string_equal(json_object_get_string(json_at(root, "cluster")), "h100-spine-leaf");
-    assert_int_equal(number_at(root, "devices"), 1024);
-    assert_true(number_at(root, "plan.tp") <= 8); /* tp stays inside the node */
+    assert_int_equal(json_number(root, "devices"), 1024);
+    assert_true(json_number(root, "plan.tp") <= 8); /* tp stays inside the node */
     assert_sums(root);
     assert_within_limit(root);
     assert_int_equal(json_object_array_length(json_at(root, "plan.stages")),
-                     number_at(root, "plan.pp"));
-    assert_int_equal(json_object_array_length(json_at(root, "memory")), number_at(root, "plan.pp"));
+                     json_number(root, "plan.pp"));
+    assert_int_equal(json_object_array_length(json_at(root, "memory")),
+                     json_number(root, "plan.pp"));
     json_object_put(root);
-    ran_free(&ran);
+    command_free(&ran);
 }
 
 /* The keys of DESIGN's document, in its order. */
@@ -88,7 +89,7 @@ static void test_key_order(void **state)
         "\"step_time_s\"", "\"tokens_per_s\"", "\"tflops_per_device\"",
         "\"mfu\"",         "\"breakdown_s\"",  "\"plan\"",
         "\"memory\"",      "\"search\""};
-    struct ran ran = run_nest("solve " LLAMA " --json");
+    struct command_result ran = shell_run("solve " LLAMA " --json");
     assert_status(&ran, 0);
     const char *at = ran.out;
     for (size_t i = 0; i < sizeof key / sizeof key[0]; i++) {
@@ -100,7 +101,7 @@ static void test_key_order(void **state)
     }
     assert_null(strstr(ran.out, "nan"));
     assert_null(strstr(ran.out, "inf"));
-    ran_free(&ran);
+    command_free(&ran);
 }
 
 static const char *const repeated[] = {
@@ -119,13 +120,14 @@ static void test_eval_repeats_solve(void **state)
     static const char *const same[] = {"step_time_s", "tokens_per_s", "mfu",         "breakdown_s",
                                        "plan",        "memory",       "devices_used"};
     for (size_t i = 0; i < sizeof repeated / sizeof repeated[0]; i++) {
-        struct ran solved =
-            run_nest("solve %s --json >\"$DIR/plan.json\" && cat \"$DIR/plan.json\"", repeated[i]);
+        struct command_result solved =
+            shell_run("solve %s --json >\"$DIR/plan.json\" && cat \"$DIR/plan.json\"", repeated[i]);
         assert_status(&solved, 0);
-        struct ran priced = run_nest("eval %s --plan \"$DIR/plan.json\" --json", repeated[i]);
+        struct command_result priced =
+            shell_run("eval %s --plan \"$DIR/plan.json\" --json", repeated[i]);
         assert_status(&priced, 0);
-        json_object *a = ran_json(&solved);
-        json_object *b = ran_json(&priced);
+        json_object *a = command_json(&solved);
+        json_object *b = command_json(&priced);
         assert_sums(a);
         assert_within_limit(a);
         for (size_t k = 0; k < sizeof same / sizeof same[0]; k++) {
@@ -134,8 +136,8 @@ static void test_eval_repeats_solve(void **state)
         }
         json_object_put(a);
         json_object_put(b);
-        ran_free(&solved);
-        ran_free(&priced);
+        command_free(&solved);
+        command_free(&priced);
     }
 }
 
@@ -150,99 +152,101 @@ static void test_report(void **state)
                                        "Next best",
                                        "What binds",
                                        "searched"};
-    struct ran ran = run_nest("solve " LLAMA);
+    struct command_result ran = shell_run("solve " LLAMA);
     assert_status(&ran, 0);
     for (size_t i = 0; i < sizeof part / sizeof part[0]; i++) {
         assert_contains(ran.out, part[i]);
     }
     assert_null(strchr(ran.out, '\033'));
-    struct ran colored = run_nest("solve " LLAMA " --color=always");
+    struct command_result colored = shell_run("solve " LLAMA " --color=always");
     assert_non_null(strchr(colored.out, '\033'));
-    struct ran ascii = run_nest("--version >/dev/null; LC_ALL=C \"$NEST\" solve " LLAMA);
+    struct command_result ascii =
+        shell_run("--version >/dev/null; LC_ALL=C \"$NEST\" solve " LLAMA);
     for (const char *c = ascii.out; *c != '\0'; c++) {
         assert_true((unsigned char)*c < 0x80);
     }
-    ran_free(&ran);
-    ran_free(&colored);
-    ran_free(&ascii);
+    command_free(&ran);
+    command_free(&colored);
+    command_free(&ascii);
 }
 
 /* Without a terminal, nest prints what nest solve prints. */
 static void test_no_terminal(void **state)
 {
     (void)state;
-    struct ran bare = run_nest("--color=never | grep -v '^searched'");
-    struct ran solve = run_nest("solve --color=never | grep -v '^searched'");
+    struct command_result bare = shell_run("--color=never | grep -v '^searched'");
+    struct command_result solve = shell_run("solve --color=never | grep -v '^searched'");
     assert_status(&bare, 0);
     assert_string_equal(bare.out, solve.out);
     assert_contains(bare.out, "Llama 3 70B");
-    ran_free(&bare);
-    ran_free(&solve);
+    command_free(&bare);
+    command_free(&solve);
 }
 
 static void test_top(void **state)
 {
     (void)state;
-    struct ran ran = run_nest("solve " LLAMA " --top 4 --json");
+    struct command_result ran = shell_run("solve " LLAMA " --top 4 --json");
     assert_status(&ran, 0);
-    json_object *root = ran_json(&ran);
+    json_object *root = command_json(&ran);
     json_object *more = json_at(root, "alternatives");
     assert_int_equal(json_object_array_length(more), 3);
-    double last = number_at(root, "step_time_s");
+    double last = json_number(root, "step_time_s");
     for (size_t i = 0; i < 3; i++) {
         json_object *plan = json_object_array_get_idx(more, i);
-        assert_true(number_at(plan, "step_time_s") >= last);
-        last = number_at(plan, "step_time_s");
+        assert_true(json_number(plan, "step_time_s") >= last);
+        last = json_number(plan, "step_time_s");
         assert_sums(plan);
     }
     json_object_put(root);
-    ran_free(&ran);
+    command_free(&ran);
 }
 
 static void test_infeasible(void **state)
 {
     (void)state;
-    struct ran ran = run_nest("solve " SMALL " --set memory=2GiB");
+    struct command_result ran = shell_run("solve " SMALL " --set memory=2GiB");
     assert_status(&ran, 1);
     assert_contains(ran.err, "no feasible plan");
     assert_string_equal(ran.out, "");
-    struct ran json = run_nest("solve " SMALL " --set memory=2GiB --json");
+    struct command_result json = shell_run("solve " SMALL " --set memory=2GiB --json");
     assert_status(&json, 1);
-    json_object *root = ran_json(&json);
+    json_object *root = command_json(&json);
     assert_false(json_object_get_boolean(json_at(root, "feasible")));
     assert_true(json_object_is_type(json_at(root, "reasons"), json_type_array));
     json_object_put(root);
-    struct ran eval = run_nest("eval " LLAMA " --pin tp=1,pp=1 --json");
+    struct command_result eval = shell_run("eval " LLAMA " --pin tp=1,pp=1 --json");
     assert_status(&eval, 1);
     assert_contains(eval.err, "over the limit");
-    root = ran_json(&eval);
+    root = command_json(&eval);
     assert_false(json_object_get_boolean(json_at(root, "feasible")));
     json_object_put(root);
-    struct ran illegal = run_nest("eval " LLAMA " --pin tp=7");
+    struct command_result illegal = shell_run("eval " LLAMA " --pin tp=7");
     assert_status(&illegal, 1);
     assert_contains(illegal.err, "heads");
-    ran_free(&ran);
-    ran_free(&json);
-    ran_free(&eval);
-    ran_free(&illegal);
+    command_free(&ran);
+    command_free(&json);
+    command_free(&eval);
+    command_free(&illegal);
 }
 
 static void test_assumed(void **state)
 {
     (void)state;
-    struct ran ran = run_nest("eval " LLAMA " --pin tp=8,pp=4,zero=1,recompute=full --json");
+    struct command_result ran =
+        shell_run("eval " LLAMA " --pin tp=8,pp=4,zero=1,recompute=full --json");
     assert_status(&ran, 0);
-    json_object *root = ran_json(&ran);
+    json_object *root = command_json(&ran);
     const char *assumed = json_object_to_json_string(json_at(root, "assumed"));
     assert_contains(assumed, "\"cp\"");
     assert_contains(assumed, "\"order\"");
     assert_null(strstr(assumed, "\"tp\""));
     assert_null(strstr(assumed, "\"recompute\""));
-    assert_int_equal(number_at(root, "plan.dp"), 32);
+    assert_int_equal(json_number(root, "plan.dp"), 32);
     assert_string_equal(json_object_get_string(json_at(root, "plan.order")), "tp-cp-dp-pp");
-    assert_string_equal(json_object_get_string(json_at(root, "plan.stages.3.recompute")), "full");
+    assert_string_equal(json_object_get_string(json_at(root, "plan.stages[3].recompute")), "full");
     json_object_put(root);
-    ran_free(&ran);
+    command_free(&ran);
 }
 
 static void test_usage(void **state)
@@ -269,12 +273,12 @@ static void test_usage(void **state)
         {"completion csh", "bash, zsh or fish"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-        struct ran ran = run_nest("%s", bad[i].line);
+        struct command_result ran = shell_run("%s", bad[i].line);
         assert_status(&ran, 2);
         assert_string_equal(ran.out, "");
         assert_contains(ran.err, bad[i].message);
         assert_contains(ran.err, "--help");
-        ran_free(&ran);
+        command_free(&ran);
     }
 }
 
@@ -294,10 +298,10 @@ static void test_bad_input(void **state)
         {"sweep --vary spine.bandwidth=50GB/s,fast", "--vary"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-        struct ran ran = run_nest("%s", bad[i].line);
+        struct command_result ran = shell_run("%s", bad[i].line);
         assert_status(&ran, 2);
         assert_contains(ran.err, bad[i].message);
-        ran_free(&ran);
+        command_free(&ran);
     }
 }
 
@@ -307,106 +311,107 @@ static void test_help(void **state)
     static const char *const command[] = {"",       "solve", "eval",  "sweep",
                                           "export", "show",  "check", "completion"};
     for (size_t i = 0; i < sizeof command / sizeof command[0]; i++) {
-        struct ran ran = run_nest("%s --help", command[i]);
+        struct command_result ran = shell_run("%s --help", command[i]);
         assert_status(&ran, 0);
         assert_string_equal(ran.err, "");
         assert_contains(ran.out, "Usage: nest");
         assert_contains(ran.out, "--help");
         assert_contains(ran.out, "0 done");
-        struct ran other = run_nest("help %s", command[i]);
+        struct command_result other = shell_run("help %s", command[i]);
         assert_string_equal(ran.out, other.out);
-        ran_free(&ran);
-        ran_free(&other);
+        command_free(&ran);
+        command_free(&other);
     }
-    struct ran version = run_nest("--version");
+    struct command_result version = shell_run("--version");
     assert_status(&version, 0);
     assert_memory_equal(version.out, "nest ", 5);
     assert_ptr_equal(strchr(version.out, '\n') + 1, version.out + strlen(version.out));
-    ran_free(&version);
+    command_free(&version);
 }
 
 static void test_standard_input(void **state)
 {
     (void)state;
-    run_write("scenario.yaml", "model: llama3-8b\ncluster: hgx-h100-8\n"
-                               "train: {global_batch: 64}\n");
-    struct ran file = run_nest("solve \"$DIR/scenario.yaml\" --json");
-    struct ran input = run_nest("solve - --json <\"$DIR/scenario.yaml\"");
+    (void)command_file("scenario.yaml", "model: llama3-8b\ncluster: hgx-h100-8\n"
+                                        "train: {global_batch: 64}\n");
+    struct command_result file = shell_run("solve \"$DIR/scenario.yaml\" --json");
+    struct command_result input = shell_run("solve - --json <\"$DIR/scenario.yaml\"");
     assert_status(&file, 0);
     assert_status(&input, 0);
-    json_object *a = ran_json(&file);
-    json_object *b = ran_json(&input);
+    json_object *a = command_json(&file);
+    json_object *b = command_json(&input);
     assert_string_equal(json_object_to_json_string(json_at(a, "plan")),
                         json_object_to_json_string(json_at(b, "plan")));
     json_object_put(a);
     json_object_put(b);
-    ran_free(&file);
-    ran_free(&input);
+    command_free(&file);
+    command_free(&input);
 }
 
 /* A reader that has seen enough ends the program quietly. */
 static void test_closed_pipe(void **state)
 {
     (void)state;
-    struct ran ran = run_nest("export --to rankmap " LLAMA " | head -n 1");
+    struct command_result ran = shell_run("export --to rankmap " LLAMA " | head -n 1");
     assert_status(&ran, 0);
     assert_string_equal(ran.err, "");
     assert_contains(ran.out, "rank\tdevice");
-    ran_free(&ran);
+    command_free(&ran);
 }
 
 static void test_full_disk(void **state)
 {
     (void)state;
-    struct ran ran = run_nest("solve " LLAMA " --json >/dev/full");
+    struct command_result ran = shell_run("solve " LLAMA " --json >/dev/full");
     assert_status(&ran, 2);
     assert_contains(ran.err, "cannot write");
-    ran_free(&ran);
+    command_free(&ran);
 }
 
 static void test_check(void **state)
 {
     (void)state;
-    struct ran good = run_nest("check models/llama3-70b.yaml topologies/h100-spine-leaf.yaml");
+    struct command_result good =
+        shell_run("check models/llama3-70b.yaml topologies/h100-spine-leaf.yaml");
     assert_status(&good, 0);
     assert_contains(good.out, "models/llama3-70b.yaml: ok, model\n");
     assert_contains(good.out, "topologies/h100-spine-leaf.yaml: ok, cluster\n");
-    run_write("bad.yaml", "name: x\nlayrs: 3\nhidden: wide\n");
-    struct ran bad = run_nest("check models/llama3-70b.yaml \"$DIR/bad.yaml\"");
+    (void)command_file("bad.yaml", "name: x\nlayrs: 3\nhidden: wide\n");
+    struct command_result bad = shell_run("check models/llama3-70b.yaml \"$DIR/bad.yaml\"");
     assert_status(&bad, 2);
     assert_contains(bad.err, "bad.yaml:2:1:");
     assert_contains(bad.err, "bad.yaml:3:9:");
     assert_contains(bad.out, "llama3-70b.yaml: ok");
-    ran_free(&good);
-    ran_free(&bad);
+    command_free(&good);
+    command_free(&bad);
 }
 
 static void test_show(void **state)
 {
     (void)state;
-    struct ran model = run_nest("show llama3-70b --json");
+    struct command_result model = shell_run("show llama3-70b --json");
     assert_status(&model, 0);
-    json_object *root = ran_json(&model);
-    assert_true(fabs(number_at(root, "params") - 70.55e9) < 0.01 * 70.55e9);
-    assert_int_equal(number_at(root, "layers"), 80);
+    json_object *root = command_json(&model);
+    assert_true(fabs(json_number(root, "params") - 70.55e9) < 0.01 * 70.55e9);
+    assert_int_equal(json_number(root, "layers"), 80);
     json_object_put(root);
-    struct ran cluster = run_nest("show h100-spine-leaf --json");
+    struct command_result cluster = shell_run("show h100-spine-leaf --json");
     assert_status(&cluster, 0);
-    root = ran_json(&cluster);
-    assert_int_equal(number_at(root, "devices"), 1024);
-    assert_int_equal(number_at(root, "levels.0.fanout"), 8);
-    assert_true(number_at(root, "levels.0.bandwidth") == 450e9);
-    assert_true(number_at(root, "levels.2.oversubscription") >= 1);
+    root = command_json(&cluster);
+    assert_int_equal(json_number(root, "devices"), 1024);
+    assert_int_equal(json_number(root, "levels[0].fanout"), 8);
+    assert_true(json_number(root, "levels[0].bandwidth") == 450e9);
+    assert_true(json_number(root, "levels[2].oversubscription") >= 1);
     json_object_put(root);
-    struct ran text = run_nest("show h100-spine-leaf");
+    struct command_result text = shell_run("show h100-spine-leaf");
     assert_contains(text.out, "spine");
-    struct ran none = run_nest("show lama3-70b");
+    struct command_result none = shell_run("show lama3-70b");
     assert_status(&none, 2);
     assert_contains(none.err, "did you mean 'llama3-70b'?");
-    ran_free(&model);
-    ran_free(&cluster);
-    ran_free(&text);
-    ran_free(&none);
+    command_free(&model);
+    command_free(&cluster);
+    command_free(&text);
+    command_free(&none);
 }
 
 static int count_lines(const char *text)
@@ -430,7 +435,8 @@ static int count_commas(const char *line)
 static void test_sweep_csv(void **state)
 {
     (void)state;
-    struct ran ran = run_nest("sweep " SMALL " --vary tp=4,8 --vary memory=2GiB,40GiB,80GiB");
+    struct command_result ran =
+        shell_run("sweep " SMALL " --vary tp=4,8 --vary memory=2GiB,40GiB,80GiB");
     assert_status(&ran, 0);
     assert_int_equal(count_lines(ran.out), 7);
     assert_memory_equal(ran.out, "tp,memory,feasible,step_time_s,", 31);
@@ -440,25 +446,26 @@ static void test_sweep_csv(void **state)
     }
     assert_contains(ran.out, "\n4,2GiB,false,,");
     assert_contains(ran.out, "\n8,80GiB,true,");
-    ran_free(&ran);
+    command_free(&ran);
 }
 
 static void test_sweep_monotone(void **state)
 {
     (void)state;
-    struct ran ran = run_nest("sweep " LLAMA " --vary spine.oversubscription=1,2,4,8,16 --json");
+    struct command_result ran =
+        shell_run("sweep " LLAMA " --vary spine.oversubscription=1,2,4,8,16 --json");
     assert_status(&ran, 0);
-    json_object *root = ran_json(&ran);
+    json_object *root = command_json(&ran);
     json_object *points = json_at(root, "points");
     assert_int_equal(json_object_array_length(points), 5);
     double last = 0;
     for (size_t i = 0; i < 5; i++) {
-        const double step = number_at(json_object_array_get_idx(points, i), "step_time_s");
+        const double step = json_number(json_object_array_get_idx(points, i), "step_time_s");
         assert_true(step >= last);
         last = step;
     }
     json_object_put(root);
-    ran_free(&ran);
+    command_free(&ran);
 }
 
 /* Counting from 0 or from 1, the shards of a sweep are its points, each once. */
@@ -466,51 +473,52 @@ static void test_shards(void **state)
 {
     (void)state;
     static const char vary[] = "--vary tp=2,4,8 --vary pp=1,2,4,8";
-    struct ran all = run_nest("sweep " SMALL " %s | tail -n +2 | sort", vary);
+    struct command_result all = shell_run("sweep " SMALL " %s | tail -n +2 | sort", vary);
     for (int base = 0; base < 2; base++) {
-        struct ran parts =
-            run_nest("--version >/dev/null; for i in 0 1 2 3 4; do \"$NEST\" sweep " SMALL
-                     " %s --shard $((i + %d))/5 | tail -n +2; done | sort",
-                     vary, base);
+        struct command_result parts =
+            shell_run("--version >/dev/null; for i in 0 1 2 3 4; do \"$NEST\" sweep " SMALL
+                      " %s --shard $((i + %d))/5 | tail -n +2; done | sort",
+                      vary, base);
         assert_status(&parts, 0);
         assert_string_equal(parts.out, all.out);
-        ran_free(&parts);
+        command_free(&parts);
     }
-    ran_free(&all);
+    command_free(&all);
 }
 
 static void test_completion(void **state)
 {
     (void)state;
-    struct ran bash = run_nest("completion bash >\"$DIR/nest.bash\" && bash -c '"
-                               "nest() { \"$NEST\" \"$@\"; }; . \"$DIR/nest.bash\"; "
-                               "COMP_WORDS=(nest solve --m); COMP_CWORD=2; _nest; "
-                               "echo \"${COMPREPLY[@]}\"; "
-                               "COMP_WORDS=(nest solve --model lla); COMP_CWORD=3; _nest; "
-                               "echo \"${COMPREPLY[@]}\"; "
-                               "COMP_WORDS=(nest sw); COMP_CWORD=1; _nest; "
-                               "echo \"${COMPREPLY[@]}\"'");
+    struct command_result bash =
+        shell_run("completion bash >\"$DIR/nest.bash\" && bash -c '"
+                  "nest() { \"$NEST\" \"$@\"; }; . \"$DIR/nest.bash\"; "
+                  "COMP_WORDS=(nest solve --m); COMP_CWORD=2; _nest; "
+                  "echo \"${COMPREPLY[@]}\"; "
+                  "COMP_WORDS=(nest solve --model lla); COMP_CWORD=3; _nest; "
+                  "echo \"${COMPREPLY[@]}\"; "
+                  "COMP_WORDS=(nest sw); COMP_CWORD=1; _nest; "
+                  "echo \"${COMPREPLY[@]}\"'");
     assert_status(&bash, 0);
     assert_contains(bash.out, "--model");
     assert_contains(bash.out, "llama3-70b");
     assert_contains(bash.out, "sweep");
-    struct ran fish = run_nest("completion fish");
+    struct command_result fish = shell_run("completion fish");
     assert_contains(fish.out, "complete -c nest");
-    struct ran zsh = run_nest("completion zsh");
+    struct command_result zsh = shell_run("completion zsh");
     assert_contains(zsh.out, "#compdef nest");
-    ran_free(&bash);
-    ran_free(&fish);
-    ran_free(&zsh);
+    command_free(&bash);
+    command_free(&fish);
+    command_free(&zsh);
 }
 
 static void test_manual(void **state)
 {
     (void)state;
-    struct ran ran = run_nest("man");
+    struct command_result ran = shell_run("man");
     assert_status(&ran, 0);
     assert_contains(ran.out, ".TH NEST 1");
     assert_contains(ran.out, "\\-\\-vary");
-    ran_free(&ran);
+    command_free(&ran);
 }
 
 int main(void)
@@ -538,5 +546,5 @@ int main(void)
         cmocka_unit_test(test_completion),
         cmocka_unit_test(test_manual),
     };
-    return cmocka_run_group_tests_name("commands", tests, NULL, run_clean);
+    return cmocka_run_group_tests_name("commands", tests, NULL, NULL);
 }

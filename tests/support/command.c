@@ -191,7 +191,11 @@ void command_free(struct command_result *result)
 
 struct json_object *command_json(const struct command_result *result)
 {
-    struct json_object *root = json_tokener_parse(result->out);
+    struct json_tokener *tokener = json_tokener_new();
+    json_tokener_set_flags(tokener, JSON_TOKENER_STRICT);
+    struct json_object *root =
+        json_tokener_parse_ex(tokener, result->out, (int)strlen(result->out) + 1);
+    json_tokener_free(tokener);
     if (!root) {
         fail_msg("no JSON (status %d): %s\n%s", result->status, result->out, result->err);
     }

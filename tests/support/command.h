@@ -26,7 +26,8 @@ const char *command_folder(void);
 /* Writes text to command_folder()/name and returns the path, valid until exit. */
 const char *command_file(const char *name, const char *text);
 
-/* Standard output as JSON; fails the test when it is none. The caller puts it (json_object_put). */
+/* Standard output as one strict JSON document; fails the test when it is none. The caller puts it
+ * (json_object_put). */
 struct json_object *command_json(const struct command_result *result);
 
 /* Value at "a.b[2].c"; fails the test when missing. Borrowed. */
