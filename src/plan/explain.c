@@ -1,0 +1,305 @@
+#include "plan/explain.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/units.h"
+#include "cost/operator.h"
+
+enum { TEXT = 32 };
+
+/* "108.2 ms": rounded for reading; out holds TEXT bytes. */
+static const char *time_text(nest_ps time, char out[TEXT])
+{
+    return nest_unit_format(nest_to_seconds(time), NEST_UNIT_SECONDS, out, TEXT);
+}
+
+static const char *bytes_text(int64_t bytes, char out[TEXT])
+{
+    return nest_unit_format((double)bytes, NEST_UNIT_BYTES, out, TEXT);
+}
+
+static void explain_formula(const struct nest_plan *plan, const struct nest_prediction *p,
+                            struct nest_strbuf *out)
+{
+    nest_ps sum = 0;
+    for (int i = 0; i < p->stages; i++) {
+        sum += p->stage[i].load;
+    }
+    const nest_ps most = p->stage[p->bottleneck].load;
+    const nest_ps tied = p->step - p->pipeline - p->tail;
+    char a[TEXT], b[TEXT], c[TEXT], d[TEXT];
+    nest_strbuf_printf(out, "step = pipeline + tail + tied = %s + %s + %s = %s\n",
+                       time_text(p->pipeline, a), time_text(p->tail, b), time_text(tied, c),
+                       time_text(p->step, d));
+    nest_strbuf_printf(
+        out, "  pipeline = M * t + (T - t) / v = %" PRId64 " * %s + (%s - %s) / %" PRId64 "\n",
+        plan->microbatches, time_text(most, a), time_text(sum, b), time_text(most, c),
+        plan->strategy.virtual_stages);
+    nest_strbuf_printf(
+        out,
+        "    M microbatches per replica = batch / (dp * micro batch); t largest load "
+        "(stage %d);\n    T sum of the loads; v chunks per stage\n",
+        p->bottleneck);
+    nest_strbuf_add(out, "  tail = what gradient traffic and the optimizer still take when the "
+                         "pipeline has drained\n");
+}
+
+static void explain_loads(const struct nest_plan *plan, const struct nest_prediction *p,
+                          struct nest_strbuf *out)
+{
+    nest_strbuf_add(out, "\nload of a stage = forward + backward + boundary in + boundary out, per "
+                         "microbatch\n");
+    nest_strbuf_printf(out, "  %-6s %-12s %12s %12s %11s %11s %12s\n", "stage", "layers", "forward",
+                       "backward", "in", "out", "load");
+    for (int i = 0; i < p->stages; i++) {
+        const struct nest_stage_cost *s = &p->stage[i];
+        const struct nest_plan_stage *stage = &plan->stage[i];
+        char layers[TEXT], a[TEXT], b[TEXT], c[TEXT], d[TEXT], e[TEXT];
+        (void)snprintf(layers, sizeof layers, "%" PRId64 "-%" PRId64 "%s", stage->layers[0].low,
+                       stage->layers[0].high, stage->ranges > 1 ? " ..." : "");
+        nest_strbuf_printf(out, "  %-6d %-12s %12s %12s %11s %11s %12s\n", i, layers,
+                           time_text(s->fw, a), time_text(s->bw, b), time_text(s->in, c),
+                           time_text(s->out, d), time_text(s->load, e));
+    }
+}
+
+static void explain_share(const char *name, nest_ps time, nest_ps step, const char *meaning,
+                          struct nest_strbuf *out)
+{
+    char text[TEXT];
+    nest_strbuf_printf(out, "  %-10s %12s %5.1f%%  %s\n", name, time_text(time, text),
+                       step > 0 ? 100.0 * (double)time / (double)step : 0.0, meaning);
+}
+
+void nest_explain_step(const struct nest_plan *plan, const struct nest_prediction *prediction,
+                       struct nest_strbuf *out)
+{
+    const struct nest_breakdown *b = &prediction->breakdown;
+    const nest_ps step = prediction->step;
+    explain_formula(plan, prediction, out);
+    explain_loads(plan, prediction, out);
+    nest_strbuf_add(out,
+                    "\nwhere the step goes: M times the bottleneck stage's parts, then what is "
+                    "left\n");
+    explain_share("compute", b->compute, step, "the layers' own operators", out);
+    explain_share("recompute", b->recompute, step, "forward done again in the backward", out);
+    explain_share("tp", b->tp, step, "tensor-parallel collectives left exposed", out);
+    explain_share("cp", b->cp, step, "ring attention left exposed", out);
+    explain_share("ep", b->ep, step, "expert all-to-all left exposed", out);
+    explain_share("pp", b->pp, step, "boundary tensors in and out", out);
+    explain_share("bubble", b->bubble, step, "filling and draining the pipeline", out);
+    explain_share("dp", b->dp, step, "gradient and weight traffic left exposed", out);
+    explain_share("optimizer", b->optimizer, step, "the update, after the pipeline", out);
+}
+
+static struct nest_strategy strategy_of(const struct nest_plan *plan, int stage)
+{
+    struct nest_strategy strategy = plan->strategy;
+    strategy.zero = plan->stage[stage].zero;
+    strategy.tp = plan->stage[stage].tp;
+    return strategy;
+}
+
+/* Layers of the kind in the stage. */
+static int64_t count_kind(const struct nest_model *model, const struct nest_plan_stage *stage,
+                          int kind)
+{
+    int64_t count = 0;
+    for (int r = 0; r < stage->ranges; r++) {
+        for (int64_t i = stage->layers[r].low; i <= stage->layers[r].high; i++) {
+            count += model->kind_of[i] == kind;
+        }
+    }
+    return count;
+}
+
+/* The forward time of one operator as a product and a quotient: what was bound by what. */
+static void explain_op(const struct nest_op *op, const struct nest_op_work *w,
+                       const struct nest_device_spec *device, struct nest_strbuf *out)
+{
+    const double bandwidth = device->memory_bandwidth * device->memory_efficiency;
+    const bool compute = w->rate > 0.0 && w->flops / w->rate >= w->bytes / bandwidth;
+    char how[128];
+    if (!compute) {
+        (void)snprintf(how, sizeof how, "%.4g MB / %.4g GB/s", w->bytes / 1e6, bandwidth / 1e9);
+    } else if (op->kind == NEST_OP_GEMM) {
+        (void)snprintf(how, sizeof how, "2 * %.0f * %.0f * %.0f = %.4g FLOP / %.4g TFLOP/s",
+                       w->rows, w->n, w->k, w->flops, w->rate / 1e12);
+    } else {
+        const double width = (double)(op->k + op->v_dim);
+        (void)snprintf(how, sizeof how,
+                       "2 * %.0f * %.0f keys * %.0f heads * %.0f FLOP / %.4g TFLOP/s", w->rows,
+                       w->flops / (2.0 * w->rows * w->batch * width), w->batch, width,
+                       w->rate / 1e12);
+    }
+    nest_strbuf_printf(out, "    %-21s %9.3f %9.3f  %s\n", op->name, 1e3 * w->fw, 1e3 * w->bw, how);
+}
+
+static void explain_kind(const struct nest_problem *problem, const struct nest_strategy *strategy,
+                         int index, int64_t count, struct nest_strbuf *out)
+{
+    const struct nest_layer_kind *kind = &problem->model->kind[index];
+    nest_strbuf_printf(out,
+                       "  %" PRId64 " x %s: forward ms, backward ms, and how the forward follows\n",
+                       count, kind->name);
+    if (kind->role == NEST_LAYER_PROFILED) {
+        const struct nest_profile_entry *e = nest_profile_entry_at(kind->profile, strategy->tp);
+        nest_strbuf_printf(out, "    %-21s %9.3f %9.3f  measured at tp %" PRId64 "\n", "measured",
+                           1e3 * e->fw, 1e3 * e->bw, e->tp);
+        return;
+    }
+    for (int i = 0; i < kind->ops; i++) {
+        struct nest_op_work work;
+        nest_op_work(problem, kind, strategy, &kind->op[i], &work);
+        explain_op(&kind->op[i], &work, problem->cluster->device, out);
+    }
+}
+
+/* "2 all-gathers of 134 MB over 8 devices: 0.31 ms each". */
+static void explain_collective(const struct nest_problem *problem, const char *what,
+                               enum nest_collective kind, const struct nest_comm *comm, int times,
+                               double bytes, struct nest_strbuf *out)
+{
+    if (comm->size <= 1 || times == 0 || bytes <= 0.0) {
+        return;
+    }
+    char text[TEXT];
+    const nest_ps one = nest_collective_time(problem->cluster, kind, comm, bytes);
+    nest_strbuf_printf(out,
+                       "    %d %s of %.4g MB over %" PRId64 " devices (up to level %s): %s each\n",
+                       times, what, bytes / 1e6, comm->size,
+                       problem->cluster->level[comm->top].name, time_text(one, text));
+}
+
+static void explain_messages(const struct nest_problem *problem,
+                             const struct nest_strategy *strategy, const struct nest_placement *at,
+                             const struct nest_layer_kind *kind, struct nest_strbuf *out)
+{
+    struct nest_layer_work w;
+    nest_layer_work(problem, kind, strategy, &w);
+    const int gathers = w.gathers_fw + w.gathers_bw + 2 * w.moe_gathers;
+    const int reduces = w.reduces_fw + w.reduces_bw;
+    explain_collective(problem, "tp all-gathers", NEST_ALL_GATHER, &at->tp, gathers, w.tp_bytes,
+                       out);
+    explain_collective(problem, strategy->sp ? "tp reduce-scatters" : "tp all-reduces",
+                       strategy->sp ? NEST_REDUCE_SCATTER : NEST_ALL_REDUCE, &at->tp, reduces,
+                       w.tp_bytes, out);
+    explain_collective(problem, "turns of the cp ring", NEST_ALL_GATHER, &at->cp, 3,
+                       w.ring_bytes * (double)strategy->cp, out);
+    explain_collective(problem, "ep all-to-alls", NEST_ALL_TO_ALL, &at->ep, 4, w.dispatch_bytes,
+                       out);
+    const struct nest_state_bytes bytes = nest_state_bytes(&problem->train);
+    if (strategy->zero >= 3) {
+        explain_collective(problem, "ZeRO gathers of weights", NEST_ALL_GATHER, &at->shard, 2,
+                           (double)(bytes.gathered * w.dense), out);
+    }
+    if (strategy->zero >= 2) {
+        explain_collective(problem, "ZeRO reductions of gradients", NEST_REDUCE_SCATTER, &at->shard,
+                           1, (double)(bytes.gradient * w.dense), out);
+    }
+}
+
+void nest_explain_time(const struct nest_problem *problem, const struct nest_plan *plan,
+                       const struct nest_prediction *prediction, int stage, struct nest_strbuf *out)
+{
+    const struct nest_strategy strategy = strategy_of(plan, stage);
+    const struct nest_stage_cost *cost = &prediction->stage[stage];
+    struct nest_placement at;
+    nest_placement_at(problem->cluster, &strategy, plan->stage[stage].first_device, &at);
+    char a[TEXT], b[TEXT], c[TEXT], d[TEXT], e[TEXT], f[TEXT];
+    nest_strbuf_printf(out, "stage %d, per microbatch: forward %s, backward %s\n", stage,
+                       time_text(cost->fw, a), time_text(cost->bw, b));
+    nest_strbuf_printf(out, "  = compute %s + recompute %s + tp %s + cp %s + ep %s + zero %s\n",
+                       time_text(cost->compute, a), time_text(cost->recompute, b),
+                       time_text(cost->tp, c), time_text(cost->cp, d), time_text(cost->ep, e),
+                       time_text(cost->zero, f));
+    for (int k = 0; k < problem->model->kinds; k++) {
+        const int64_t count = count_kind(problem->model, &plan->stage[stage], k);
+        if (count > 0) {
+            explain_kind(problem, &strategy, k, count, out);
+            explain_messages(problem, &strategy, &at, &problem->model->kind[k], out);
+        }
+    }
+    const struct nest_overlap_spec *o = &problem->overlap;
+    nest_strbuf_printf(
+        out,
+        "  exposed = t - knob * min(t, what may hide it)\n  knobs: tp %g, cp %g, ep %g, "
+        "zero %g, dp %g, pp %g\n",
+        o->tp, o->cp, o->ep, o->zero, o->dp, o->pp);
+    nest_strbuf_printf(out, "  once per step: gradient traffic left exposed %s, optimizer %s\n",
+                       time_text(cost->sync, a), time_text(cost->optimizer, b));
+}
+
+static void explain_term(const char *name, int64_t bytes, const char *how, struct nest_strbuf *out)
+{
+    char text[TEXT];
+    if (bytes > 0) {
+        nest_strbuf_printf(out, "  %-12s %10s  %s\n", name, bytes_text(bytes, text), how);
+    }
+}
+
+static void explain_state(const struct nest_problem *problem, const struct nest_strategy *s,
+                          const struct nest_memory *m, struct nest_strbuf *out)
+{
+    const struct nest_state_bytes bytes = nest_state_bytes(&problem->train);
+    const int64_t n = nest_dense_shard(s);
+    const int64_t each[] = {bytes.weight, bytes.gradient, bytes.optimizer};
+    const int64_t term[] = {m->weights, m->gradients, m->optimizer};
+    static const char *const name[] = {"weights", "gradients", "optimizer"};
+    static const int sharded_from[] = {3, 2, 1};
+    for (int i = 0; i < 3; i++) {
+        const bool sharded = s->zero >= sharded_from[i] && n > 1;
+        char how[96];
+        int used = snprintf(how, sizeof how, "%" PRId64 " bytes a parameter", each[i]);
+        if (sharded) {
+            used += snprintf(how + used, sizeof how - (size_t)used, " / %" PRId64 " devices", n);
+        }
+        if (sharded && problem->model->spec->experts > 0) {
+            (void)snprintf(how + used, sizeof how - (size_t)used, " (experts: / %" PRId64 ")",
+                           nest_expert_shard(s));
+        }
+        explain_term(name[i], term[i], how, out);
+    }
+}
+
+void nest_explain_memory(const struct nest_problem *problem, const struct nest_plan *plan,
+                         const struct nest_prediction *prediction, int stage,
+                         struct nest_strbuf *out)
+{
+    static const char *const mode[] = {"no recompute", "selective recompute", "full recompute"};
+    const struct nest_strategy strategy = strategy_of(plan, stage);
+    const struct nest_memory *m = &prediction->stage[stage].memory;
+    char total[TEXT], limit[TEXT], how[96];
+    nest_strbuf_printf(out, "stage %d, each device: %s of %s\n", stage, bytes_text(m->total, total),
+                       bytes_text(prediction->memory_limit, limit));
+    explain_state(problem, &strategy, m, out);
+    if (plan->strategy.virtual_stages > 1) {
+        (void)snprintf(how, sizeof how, "chunks in flight times the largest chunk, %s",
+                       mode[plan->stage[stage].recompute]);
+    } else {
+        const int64_t behind = plan->stages - stage;
+        (void)snprintf(how, sizeof how, "%" PRId64 " microbatches in flight, %s",
+                       behind < plan->microbatches ? behind : plan->microbatches,
+                       mode[plan->stage[stage].recompute]);
+    }
+    explain_term("activations", m->activations, how, out);
+    explain_term("logits", m->logits,
+                 "tokens * padded vocabulary / tp: 16-bit logits and fp32 softmax", out);
+    explain_term("working", m->working, "live only while the fullest layer runs", out);
+    explain_term("gathered", m->gathered, "one unit of gathered weights and unsharded gradients",
+                 out);
+    explain_term("buffers", m->buffers, "communication buffers", out);
+    explain_term("reserve", m->reserve, "context and libraries, and a share for each kind of group",
+                 out);
+}
+
+void nest_explain(const struct nest_problem *problem, const struct nest_plan *plan,
+                  const struct nest_prediction *prediction, struct nest_strbuf *out)
+{
+    nest_explain_step(plan, prediction, out);
+    nest_strbuf_add(out, "\n");
+    nest_explain_time(problem, plan, prediction, prediction->bottleneck, out);
+    nest_strbuf_add(out, "\n");
+    nest_explain_memory(problem, plan, prediction, prediction->worst_stage, out);
+}
