@@ -135,56 +135,14 @@ static void list_candidates(struct maker *m)
     }
 }
 
-/* Every dp that is legal for the family with one stage, kept in the arena. */
-static bool list_dp(struct maker *m, struct nest_family *family)
+static bool append_family(struct maker *m, const struct nest_family *family)
 {
-    struct nest_strategy *s = &family->strategy;
-    const int64_t batch = m->problem->train.global_batch;
-    if (batch % s->micro_batch != 0) {
-        return true;
-    }
-    const int64_t room = m->problem->cluster->devices / (family->tp[0] * s->cp);
-    divisors(batch / s->micro_batch, room, &m->dp);
-    int64_t *dp = NEST_NEW(m->arena, int64_t, m->dp.count);
-    if (!dp) {
-        return false;
-    }
-    for (int i = 0; i < m->dp.count; i++) {
-        if (!allows(m->problem, NEST_PIN_DP, m->dp.value[i])) {
-            continue;
-        }
-        bool legal = true;
-        for (int w = 0; w < family->widths; w++) {
-            struct nest_strategy whole = *s;
-            whole.tp = family->tp[w];
-            whole.dp_in = m->dp.value[i];
-            whole.shard = whole.dp_in * whole.cp;
-            legal = legal && nest_rules_check(m->problem, &whole, 1, NULL);
-        }
-        if (legal) {
-            dp[family->dps++] = m->dp.value[i];
-        }
-    }
-    family->dp = dp;
-    return true;
-}
-
-static void keep_family(struct maker *m, const struct nest_family *candidate)
-{
-    struct nest_family family = *candidate;
-    if (!list_dp(m, &family)) {
-        m->failed = true;
-        return;
-    }
-    if (family.dps == 0) {
-        return;
-    }
     if (m->space->families == m->capacity) {
         const int capacity = m->capacity ? 2 * m->capacity : 64;
         struct nest_family *grown = NEST_NEW(m->arena, struct nest_family, capacity);
         if (!grown) {
             m->failed = true;
-            return;
+            return false;
         }
         for (int i = 0; i < m->space->families; i++) {
             grown[i] = m->space->family[i];
@@ -192,7 +150,80 @@ static void keep_family(struct maker *m, const struct nest_family *candidate)
         m->space->family = grown;
         m->capacity = capacity;
     }
-    m->space->family[m->space->families++] = family;
+    m->space->family[m->space->families++] = *family;
+    return true;
+}
+
+static bool legal_width(const struct maker *m, const struct nest_family *family, int64_t tp,
+                        int64_t dp)
+{
+    struct nest_strategy s = family->strategy;
+    s.tp = tp;
+    s.dp_in = dp;
+    s.shard = dp * s.cp;
+    return nest_rules_check(m->problem, &s, 1, NULL);
+}
+
+/* A family of one width, with every dp that is legal for one stage. */
+static void keep_family(struct maker *m, struct nest_family family)
+{
+    int64_t *dp = NEST_NEW(m->arena, int64_t, m->dp.count);
+    m->failed = m->failed || !dp;
+    for (int i = 0; dp && i < m->dp.count; i++) {
+        if (legal_width(m, &family, family.tp[0], m->dp.value[i])) {
+            dp[family.dps++] = m->dp.value[i];
+        }
+    }
+    family.dp = dp;
+    if (family.dps > 0) {
+        (void)append_family(m, &family);
+    }
+}
+
+/* Families of mixed widths, one for each dp: which widths are legal depends on it. */
+static void keep_mixed(struct maker *m, const struct nest_family *all)
+{
+    for (int i = 0; i < m->dp.count; i++) {
+        struct nest_family family = *all;
+        int64_t *dp = NEST_NEW(m->arena, int64_t, 1);
+        if (!dp) {
+            m->failed = true;
+            return;
+        }
+        *dp = m->dp.value[i];
+        family.dp = dp;
+        family.dps = 1;
+        family.widths = 0;
+        for (int w = 0; w < all->widths; w++) {
+            if (legal_width(m, &family, all->tp[w], *dp)) {
+                family.tp[family.widths++] = all->tp[w];
+            }
+        }
+        family.strategy.tp = family.tp[0];
+        if (family.widths > 0 && !append_family(m, &family)) {
+            return;
+        }
+    }
+}
+
+/* Every dp that divides what the micro batch leaves of the global batch. */
+static void list_dp(struct maker *m, const struct nest_family *family)
+{
+    const int64_t batch = m->problem->train.global_batch;
+    const int64_t micro_batch = family->strategy.micro_batch;
+    m->dp.count = 0;
+    if (batch % micro_batch != 0) {
+        return;
+    }
+    divisors(batch / micro_batch,
+             m->problem->cluster->devices / (family->tp[0] * family->strategy.cp), &m->dp);
+    int kept = 0;
+    for (int i = 0; i < m->dp.count; i++) {
+        if (allows(m->problem, NEST_PIN_DP, m->dp.value[i])) {
+            m->dp.value[kept++] = m->dp.value[i];
+        }
+    }
+    m->dp.count = kept;
 }
 
 /* Families of one tp and cp: over ep, etp, sp and the micro batch. */
@@ -202,7 +233,7 @@ static void make_families(struct maker *m, struct nest_family family)
     const int64_t widest = family.tp[family.widths - 1];
     const bool experts = m->problem->model->spec->experts > 1;
     if (!pinned(m->problem, NEST_PIN_ETP, widest, &m->etp)) {
-        divisors(experts ? family.tp[0] : 1, widest, &m->etp);
+        divisors(experts ? widest : 1, widest, &m->etp);
     }
     for (int e = 0; e < m->ep.count; e++) {
         for (int t = 0; t < m->etp.count; t++) {
@@ -215,7 +246,12 @@ static void make_families(struct maker *m, struct nest_family family)
                     s->etp = m->etp.value[t];
                     s->sp = sp != 0;
                     s->micro_batch = m->micro_batch.value[b];
-                    keep_family(m, &family);
+                    list_dp(m, &family);
+                    if (m->problem->allow_stage_tp) {
+                        keep_mixed(m, &family);
+                    } else {
+                        keep_family(m, family);
+                    }
                 }
             }
         }
@@ -234,20 +270,15 @@ static const struct nest_strategy least = {
     .dp_out = 1,
 };
 
-/* With stage_tp one family holds every width that is legal by itself. */
+/* With stage_tp all widths go into one family. */
 static void make_mixed(struct maker *m, int64_t cp)
 {
     struct nest_family family = {.strategy = least};
     family.strategy.cp = cp;
     for (int t = 0; t < m->tp.count && family.widths < NEST_WIDTHS_MAX; t++) {
-        struct nest_strategy alone = family.strategy;
-        alone.tp = m->tp.value[t];
-        if (nest_rules_check(m->problem, &alone, 1, NULL)) {
-            family.tp[family.widths++] = alone.tp;
-        }
+        family.tp[family.widths++] = m->tp.value[t];
     }
     if (family.widths > 0) {
-        family.strategy.tp = family.tp[0];
         make_families(m, family);
     }
 }
@@ -276,6 +307,21 @@ static bool count_grid(void *context, const struct nest_grid *grid)
     return true;
 }
 
+/* The run of equal blocks between an embedding and a head, if that is what the model is. */
+static void find_blocks(const struct nest_model *model, struct nest_space *space)
+{
+    const int last = model->layers - 1;
+    space->lead = model->kind[model->kind_of[0]].role == NEST_LAYER_EMBEDDING;
+    space->trail = last > 0 && model->kind[model->kind_of[last]].role == NEST_LAYER_HEAD;
+    for (int i = space->lead; i <= last - space->trail; i++) {
+        if (model->kind_of[i] != model->kind_of[space->lead] ||
+            model->kind[model->kind_of[i]].role != NEST_LAYER_BLOCK) {
+            return;
+        }
+    }
+    space->blocks = model->layers - space->lead - space->trail;
+}
+
 enum nest_status nest_space_build(const struct nest_problem *problem, struct nest_arena *arena,
                                   struct nest_space *out)
 {
@@ -292,6 +338,7 @@ enum nest_status nest_space_build(const struct nest_problem *problem, struct nes
             out->mode[out->modes++] = (enum nest_recompute)r;
         }
     }
+    find_blocks(problem->model, out);
     list_candidates(m);
     make_all(m);
     const int families = out->families;
@@ -304,16 +351,37 @@ enum nest_status nest_space_build(const struct nest_problem *problem, struct nes
     return failed ? NEST_NO_MEMORY : NEST_OK;
 }
 
+int nest_space_deal(const struct nest_space *space, int pp, int64_t virtual_stages,
+                    bool short_first, bool short_last)
+{
+    const int64_t blocks = space->blocks + short_first + short_last;
+    const int64_t columns = blocks / virtual_stages;
+    if (space->blocks == 0 || blocks % virtual_stages != 0 || columns < pp) {
+        return 0;
+    }
+    /* A chunk that is a block short must hold the layer outside, or more than that one block. */
+    const bool thin_first = short_first && !space->lead && columns < pp + 1;
+    const bool thin_last = short_last && !space->trail && columns < pp + 1;
+    return thin_first || thin_last ? 0 : (int)columns;
+}
+
 /* M >= pp and M mod pp = 0, enough blocks: the rules of interleaving (see plan/rules.c). */
 static bool legal_grid(const struct nest_space *space, const struct nest_family *family,
                        const struct nest_grid *grid)
 {
-    if (grid->virtual_stages == 1) {
+    const int64_t v = grid->virtual_stages;
+    if (v == 1) {
         return true;
+    }
+    if (!nest_space_deal(space, grid->pp, v, false, false) &&
+        !nest_space_deal(space, grid->pp, v, false, true) &&
+        !nest_space_deal(space, grid->pp, v, true, false) &&
+        !nest_space_deal(space, grid->pp, v, true, true)) {
+        return false;
     }
     struct nest_strategy s = family->strategy;
     s.dp_in = grid->dp;
-    s.virtual_stages = grid->virtual_stages;
+    s.virtual_stages = v;
     s.shard = s.dp_in * s.cp;
     return nest_rules_check(space->problem, &s, grid->pp, NULL);
 }
@@ -323,10 +391,10 @@ static bool each_chunking(const struct nest_space *space, const struct nest_fami
                           bool (*visit)(void *context, const struct nest_grid *grid), void *context)
 {
     const struct nest_problem *problem = space->problem;
-    const int64_t chunks = problem->model->spec->layers + 2;
     const bool plain = family->widths > 1 || problem->allow_stage_zero || grid->pp == 1;
-    const int64_t most = plain || !problem->pins.pin[NEST_PIN_VIRTUAL_STAGES].count ? 1 : chunks / grid->pp;
-    for (grid->virtual_stages = 1; grid->virtual_stages <= most; grid->virtual_stages++) {
+    const int64_t most = plain ? 1 : (space->blocks + 2) / grid->pp;
+    for (grid->virtual_stages = 1; grid->virtual_stages <= most || grid->virtual_stages == 1;
+         grid->virtual_stages++) {
         if (allows(problem, NEST_PIN_VIRTUAL_STAGES, grid->virtual_stages) &&
             legal_grid(space, family, grid) && !visit(context, grid)) {
             return false;
@@ -431,8 +499,9 @@ bool nest_space_each_strategy(const struct nest_space *space, const struct nest_
     int64_t shard[NEST_SHARDS_MAX + NEST_PIN_MAX];
     const int shards = list_shards(space, family, members, shard);
     const bool together = space->problem->allow_stage_zero;
+    const bool experts = space->problem->model->spec->experts > 1;
     for (int zero = 0; zero < (together ? 1 : NEST_ZEROS); zero++) {
-        const bool pointless = zero > 0 && members == 1 && nest_pin_allows(zeros, 0);
+        const bool pointless = zero > 0 && members == 1 && !experts && nest_pin_allows(zeros, 0);
         if (!together && (pointless || !nest_pin_allows(zeros, zero))) {
             continue;
         }

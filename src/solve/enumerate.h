@@ -11,8 +11,8 @@
  *   micro batch   1, 2, 4, 8, 16
  *   dp            every whole number that divides global batch / micro batch
  *   pp            1 … layers
- *   v             every whole number for which pp * v chunks are not more than the blocks + 2
- *   zero          0 … 3; only 0 where there is nothing to divide (dp * cp = 1)
+ *   v             every whole number by which equal blocks can be dealt out (see nest_space_deal)
+ *   zero          0 … 3; only 0 where there is nothing to divide (dp * cp = 1, no experts)
  *   shard         dp * cp, and for each level m the largest divisor of dp * cp whose members' tp
  *                 groups fit in a level-m group (HSDP)
  *   dp_in         every divisor of dp
@@ -43,7 +43,9 @@ struct nest_space {
     struct nest_family *family;
     int modes;
     enum nest_recompute mode[NEST_RECOMPUTES]; /* ascending */
-    int64_t strategies;                        /* with pp: all that is legal */
+    int lead, trail;    /* layers in front of and behind the blocks, 0 or 1 each */
+    int blocks;         /* equal blocks in a row; 0: the model cannot be interleaved */
+    int64_t strategies; /* with pp: all that is legal */
 };
 
 /* One (dp, pp, v) of a family. */
@@ -59,6 +61,12 @@ enum nest_status nest_space_build(const struct nest_problem *problem, struct nes
 
 /* True if value is allowed by the pin (or the pin is free). */
 bool nest_pin_allows(const struct nest_pin *pin, int64_t value);
+
+/* Columns that v chunks per stage make of the blocks: (blocks + the blocks that the first and the
+ * last chunk of all lack) / v. 0 where that is no whole number or leaves some chunk without a
+ * layer. */
+int nest_space_deal(const struct nest_space *space, int pp, int64_t virtual_stages,
+                    bool short_first, bool short_last);
 
 /* Calls visit for every legal (dp, pp, v) of the family; stops early when it returns false. */
 bool nest_space_each_grid(const struct nest_space *space, const struct nest_family *family,

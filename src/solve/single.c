@@ -19,6 +19,10 @@ struct task {
     int zeros;
     int zero[NEST_ZEROS];
     struct priced *tables; /* of the current span */
+    nest_ps limit;
+    bool found; /* plan and step are the best so far */
+    struct nest_plan plan;
+    nest_ps step;
 };
 
 enum nest_status nest_single_init(struct nest_single *single, const struct nest_space *space)
@@ -94,22 +98,38 @@ static bool attach_tables(struct task *task, struct nest_layout *layout)
     return true;
 }
 
-static bool make_plan(struct task *task, const struct nest_chosen *chosen, struct nest_plan *plan)
+/* Gives the stages of a plan their ranges of layers: one each, or one per chunk. */
+static bool make_ranges(struct task *task, const struct nest_chain *chain,
+                        const struct nest_chosen *chosen, struct nest_plan_stage *stage)
 {
-    struct nest_arena *arena = &task->single->arena;
+    const struct nest_interleave *interleave = chain->interleave;
+    stage->ranges = interleave ? interleave->chunks : 1;
+    stage->layers = NEST_NEW(&task->single->arena, struct nest_range, stage->ranges);
+    if (!stage->layers) {
+        return false;
+    }
+    if (interleave) {
+        nest_interleave_ranges(interleave, chain->layers, chosen->first, chosen->last,
+                               stage->layers);
+    } else {
+        *stage->layers = (struct nest_range){chosen->first, chosen->last};
+    }
+    return true;
+}
+
+static bool make_plan(struct task *task, const struct nest_chain *chain,
+                      const struct nest_chosen *chosen, struct nest_plan *plan)
+{
     *plan = (struct nest_plan){.strategy = task->strategy, .stages = task->stages};
-    plan->stage = NEST_NEW(arena, struct nest_plan_stage, task->stages);
+    plan->stage = NEST_NEW(&task->single->arena, struct nest_plan_stage, task->stages);
     if (!plan->stage) {
         return false;
     }
     for (int i = 0; i < task->stages; i++) {
         struct nest_plan_stage *stage = &plan->stage[i];
-        stage->ranges = 1;
-        stage->layers = NEST_NEW(arena, struct nest_range, 1);
-        if (!stage->layers) {
+        if (!make_ranges(task, chain, &chosen[i], stage)) {
             return false;
         }
-        *stage->layers = (struct nest_range){chosen[i].first, chosen[i].last};
         stage->recompute = chosen[i].recompute;
         stage->zero = task->zero[chosen[i].zero];
         stage->tp = task->family->tp[chosen[i].place->width];
@@ -121,20 +141,96 @@ static bool make_plan(struct task *task, const struct nest_chosen *chosen, struc
     return true;
 }
 
+/* Solves one chain and keeps its plan if it is the best so far. */
+static enum nest_status solve_chain(struct task *task, const struct nest_chain *chain)
+{
+    struct nest_single *single = task->single;
+    struct nest_plan plan;
+    nest_ps step;
+    struct nest_chosen *chosen = NEST_NEW(&single->arena, struct nest_chosen, task->stages);
+    if (!chosen) {
+        return NEST_NO_MEMORY;
+    }
+    const enum nest_status status =
+        nest_recurrence_solve(single->recurrence, chain, task->limit, &step, chosen);
+    single->states += nest_recurrence_states(single->recurrence);
+    if (status != NEST_OK) {
+        return status;
+    }
+    if (!make_plan(task, chain, chosen, &plan)) {
+        return NEST_NO_MEMORY;
+    }
+    if (!task->found || nest_plan_compare(&plan, step, &task->plan, task->step) < 0) {
+        task->plan = plan;
+        task->step = step;
+        task->limit = step;
+        task->found = true;
+    }
+    return NEST_OK;
+}
+
+/* Every wrap-around link: from each place of the last stage, each level to the first stage. */
+static enum nest_status solve_wraps(struct task *task, struct nest_chain *chain,
+                                    struct nest_interleave *interleave)
+{
+    const struct nest_cluster *cluster = task->single->space->problem->cluster;
+    const struct nest_layout *layout = chain->layout;
+    const int firsts = layout->count[task->stages];
+    int *level = NEST_NEW(&task->single->arena, int, firsts);
+    enum nest_status status = level ? NEST_OK : NEST_NO_MEMORY;
+    interleave->wrap_level_of = level;
+    for (int q = 0; q < layout->count[1] && status != NEST_NO_MEMORY; q++) {
+        interleave->last_place = q;
+        unsigned seen = 0;
+        for (int p = 0; p < firsts; p++) {
+            level[p] = nest_link_level(cluster, &task->strategy, layout->place[1][q].x,
+                                       layout->place[task->stages][p].x);
+            seen |= 1u << level[p];
+        }
+        for (int l = 0; l < cluster->levels && status != NEST_NO_MEMORY; l++) {
+            interleave->wrap_level = l;
+            if (seen & (1u << l)) {
+                status = solve_chain(task, chain);
+            }
+        }
+    }
+    return status;
+}
+
+/* Every way to deal the blocks out to v chunks per stage. */
+static enum nest_status solve_interleaved(struct task *task, struct nest_chain *chain)
+{
+    const struct nest_space *space = task->single->space;
+    enum nest_status status = NEST_OK;
+    for (int shorts = 0; shorts < 4 && status != NEST_NO_MEMORY; shorts++) {
+        struct nest_interleave interleave = {
+            .chunks = (int)task->strategy.virtual_stages,
+            .lead = space->lead,
+            .trail = space->trail,
+            .short_first = shorts & 1,
+            .short_last = shorts & 2,
+            .pp_overlap = space->problem->overlap.pp,
+        };
+        chain->interleave = &interleave;
+        chain->layers = nest_space_deal(space, task->stages, interleave.chunks,
+                                        interleave.short_first, interleave.short_last);
+        if (chain->layers > 0) {
+            status = solve_wraps(task, chain, &interleave);
+        }
+    }
+    return status;
+}
+
 /* The best plan within one span. */
-static enum nest_status solve_span(struct task *task, nest_ps limit, struct nest_plan *out,
-                                   nest_ps *step)
+static enum nest_status solve_span(struct task *task)
 {
     const struct nest_space *space = task->single->space;
     const struct nest_problem *problem = space->problem;
-    struct nest_arena *arena = &task->single->arena;
     const struct nest_strategy *s = &task->strategy;
     struct nest_layout layout;
     task->tables = NULL;
-    struct nest_chosen *chosen = NEST_NEW(arena, struct nest_chosen, task->stages);
-    if (!chosen ||
-        !nest_layout_build(problem->cluster, s, task->stages, task->family->widths,
-                           task->family->tp, task->zeros, arena, &layout) ||
+    if (!nest_layout_build(problem->cluster, s, task->stages, task->family->widths,
+                           task->family->tp, task->zeros, &task->single->arena, &layout) ||
         !attach_tables(task, &layout)) {
         return NEST_NO_MEMORY;
     }
@@ -148,13 +244,7 @@ static enum nest_status solve_span(struct task *task, nest_ps limit, struct nest
         .memory_limit = problem->memory_limit,
     };
     memcpy(chain.mode, space->mode, sizeof chain.mode);
-    const enum nest_status status =
-        nest_recurrence_solve(task->single->recurrence, &chain, limit, step, chosen);
-    task->single->states += nest_recurrence_states(task->single->recurrence);
-    if (status != NEST_OK) {
-        return status;
-    }
-    return make_plan(task, chosen, out) ? NEST_OK : NEST_NO_MEMORY;
+    return s->virtual_stages > 1 ? solve_interleaved(task, &chain) : solve_chain(task, &chain);
 }
 
 enum nest_status nest_single_solve(struct nest_single *single, const struct nest_family *family,
@@ -162,8 +252,11 @@ enum nest_status nest_single_solve(struct nest_single *single, const struct nest
                                    struct nest_plan *out, nest_ps *step)
 {
     nest_arena_reset(&single->arena);
-    struct task task = {
-        .single = single, .family = family, .strategy = *strategy, .stages = stages};
+    struct task task = {.single = single,
+                        .family = family,
+                        .strategy = *strategy,
+                        .stages = stages,
+                        .limit = limit};
     list_zeros(&task);
     int spans;
     const int64_t *span = nest_layout_spans(single->space->problem->cluster, strategy, stages,
@@ -171,21 +264,13 @@ enum nest_status nest_single_solve(struct nest_single *single, const struct nest
     if (!span) {
         return NEST_NO_MEMORY;
     }
-    bool found = false;
     for (int k = 0; k < spans; k++) {
-        struct nest_plan plan;
-        nest_ps time;
         task.strategy.span = span[k];
-        const enum nest_status status = solve_span(&task, limit, &plan, &time);
-        if (status == NEST_NO_MEMORY) {
-            return status;
-        }
-        if (status == NEST_OK && (!found || nest_plan_compare(&plan, time, out, *step) < 0)) {
-            *out = plan;
-            *step = time;
-            limit = time;
-            found = true;
+        if (solve_span(&task) == NEST_NO_MEMORY) {
+            return NEST_NO_MEMORY;
         }
     }
-    return found ? NEST_OK : NEST_NO;
+    *out = task.plan;
+    *step = task.step;
+    return task.found ? NEST_OK : NEST_NO;
 }

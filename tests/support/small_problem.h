@@ -1,0 +1,23 @@
+/* Small random training problems whose every plan can be listed. */
+#ifndef NEST_TESTS_SUPPORT_SMALL_PROBLEM_H
+#define NEST_TESTS_SUPPORT_SMALL_PROBLEM_H
+
+#include "cost/problem.h"
+#include "support/cluster.h"
+#include "support/seed.h"
+
+struct test_problem {
+    struct test_cluster cluster;
+    struct nest_arena arena;
+    struct nest_model_spec spec;
+    struct nest_model model;
+    struct nest_problem problem;
+};
+
+/* A transformer of one to four blocks, dense or with experts, on at most `devices` devices, with
+ * random training settings, memory limits and pins. */
+void test_small_problem(struct test_problem *made, uint64_t seed, int64_t devices);
+
+void test_problem_free(struct test_problem *made);
+
+#endif
