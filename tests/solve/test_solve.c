@@ -432,7 +432,7 @@ static void expect(const struct nest_result *result, bool found, const struct ne
 
 static int64_t check_instance(uint64_t seed, int *found)
 {
-    struct test_problem made;
+    struct test_small made;
     struct nest_arena keep = NEST_ARENA_INIT;
     struct nest_arena scratch = NEST_ARENA_INIT;
     struct nest_arena arena = NEST_ARENA_INIT;
@@ -456,7 +456,7 @@ static int64_t check_instance(uint64_t seed, int *found)
     nest_arena_free(&keep);
     nest_arena_free(&scratch);
     nest_arena_free(&arena);
-    test_problem_free(&made);
+    test_small_free(&made);
     return b.plans;
 }
 

@@ -74,10 +74,10 @@ static void random_pins(struct test_random *random, struct nest_problem *problem
     problem->pins.pin[NEST_PIN_PP].range[0] = (struct nest_range){1, pp + 1};
 }
 
-void test_small_problem(struct test_problem *made, uint64_t seed, int64_t devices)
+void test_small_problem(struct test_small *made, uint64_t seed, int64_t devices)
 {
     struct test_random random = {seed * UINT64_C(0x9E3779B97F4A7C15)};
-    *made = (struct test_problem){.arena = NEST_ARENA_INIT};
+    *made = (struct test_small){.arena = NEST_ARENA_INIT};
     if (below(&random, 2)) {
         test_cluster_uniform(&made->cluster, &random, 2 + below(&random, devices));
     } else {
@@ -113,7 +113,7 @@ void test_small_problem(struct test_problem *made, uint64_t seed, int64_t device
     random_pins(&random, problem);
 }
 
-void test_problem_free(struct test_problem *made)
+void test_small_free(struct test_small *made)
 {
     test_cluster_free(&made->cluster);
     nest_arena_free(&made->arena);

@@ -6,7 +6,7 @@
 #include "support/cluster.h"
 #include "support/seed.h"
 
-struct test_problem {
+struct test_small {
     struct test_cluster cluster;
     struct nest_arena arena;
     struct nest_model_spec spec;
@@ -16,8 +16,8 @@ struct test_problem {
 
 /* A transformer of one to four blocks, dense or with experts, on at most `devices` devices, with
  * random training settings, memory limits and pins. */
-void test_small_problem(struct test_problem *made, uint64_t seed, int64_t devices);
+void test_small_problem(struct test_small *made, uint64_t seed, int64_t devices);
 
-void test_problem_free(struct test_problem *made);
+void test_small_free(struct test_small *made);
 
 #endif
