@@ -18,7 +18,9 @@ struct nest_explore_request {
     bool ascii;
 };
 
-/* Opens the explorer; returns the exit status. */
+/* Opens the explorer; returns the exit status, or NEST_EXPLORER_UNAVAILABLE after saying why this
+ * terminal cannot show it: the report is printed instead. */
+enum { NEST_EXPLORER_UNAVAILABLE = -1 };
 typedef int nest_explorer(const struct nest_explore_request *request);
 
 /* Runs one command line and returns the exit status. Without a command: the explorer where stdin

@@ -99,9 +99,6 @@ const char *nest_level_kind_word(enum nest_level_kind kind);
 /* Fills the overlap knobs that were not given from the framework's defaults (DESIGN 3.5). */
 void nest_overlap_defaults(struct nest_scenario_spec *scenario);
 
-/* Points the cluster at the scenario's own device and renews every derived value. */
-void nest_scenario_settle(struct nest_scenario_spec *scenario);
-
 /* The checks across keys after edits; touched are those edits, fallback the place of all else. */
 void nest_scenario_check(const struct nest_scenario_spec *scenario,
                          const struct nest_touched *touched, int count, struct nest_mark fallback,

@@ -40,6 +40,10 @@ const char *nest_pin_expected(int key);
 const char *nest_get(const struct nest_scenario_spec *scenario, const char *path,
                      struct nest_arena *arena);
 
+/* Points the cluster at the scenario's own device and renews every derived value; call it after
+ * exchanging the model, the cluster or the device of a scenario. */
+void nest_scenario_settle(struct nest_scenario_spec *scenario);
+
 /* Every settable PATH of the scenario in full form, NULL-ended, for completion and messages. */
 const char **nest_paths(const struct nest_scenario_spec *scenario, struct nest_arena *arena);
 

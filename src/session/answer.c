@@ -1,0 +1,100 @@
+#include "session/answer.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "plan/rules.h"
+#include "session/change.h"
+#include "session/use.h"
+
+struct nest_answer *nest_answer_new(struct nest_document *document)
+{
+    struct nest_answer *answer = calloc(1, sizeof *answer);
+    if (answer) {
+        atomic_init(&answer->references, 1);
+        answer->document = nest_document_retain(document);
+        nest_errors_init(&answer->result.errors, &answer->arena);
+    }
+    return answer;
+}
+
+struct nest_answer *nest_answer_retain(struct nest_answer *answer)
+{
+    atomic_fetch_add(&answer->references, 1);
+    return answer;
+}
+
+void nest_answer_release(struct nest_answer *answer)
+{
+    if (answer && atomic_fetch_sub(&answer->references, 1) == 1) {
+        nest_document_release(answer->document);
+        nest_arena_free(&answer->arena);
+        free(answer);
+    }
+}
+
+const struct nest_solution *nest_answer_best(const struct nest_answer *answer)
+{
+    return answer && answer->result.count > 0 ? &answer->result.solution[0] : NULL;
+}
+
+/* A plan carries layer numbers and device positions; both must still exist. */
+static bool plan_applies(const struct nest_problem *problem, const struct nest_plan *plan)
+{
+    if (plan->stages < 1 || plan->devices_used > problem->cluster->devices ||
+        !nest_rules_check(problem, &plan->strategy, plan->stages, NULL)) {
+        return false;
+    }
+    int layers = 0;
+    for (int i = 0; i < plan->stages; i++) {
+        for (int k = 0; k < plan->stage[i].ranges; k++) {
+            layers += (int)(plan->stage[i].layers[k].high - plan->stage[i].layers[k].low + 1);
+        }
+    }
+    return layers == problem->model->layers;
+}
+
+struct nest_answer *nest_answer_recost(const struct nest_answer *earlier,
+                                       struct nest_document *document)
+{
+    const struct nest_solution *best = nest_answer_best(earlier);
+    if (!best || !plan_applies(&document->problem, &best->plan)) {
+        return NULL;
+    }
+    struct nest_answer *answer = nest_answer_new(document);
+    if (!answer) {
+        return NULL;
+    }
+    answer->provisional = true;
+    struct nest_solution *solution = NEST_NEW(&answer->arena, struct nest_solution, 1);
+    if (!solution || !nest_plan_copy(&best->plan, &answer->arena, &solution->plan)) {
+        nest_answer_release(answer);
+        return NULL;
+    }
+    nest_plan_settle(&document->problem, &solution->plan);
+    if (!nest_plan_evaluate(&document->problem, &solution->plan, &answer->arena,
+                            &solution->prediction)) {
+        nest_answer_release(answer);
+        return NULL;
+    }
+    answer->result.solution = solution;
+    answer->result.count = 1;
+    answer->result.progress = earlier->result.progress;
+    answer->use = nest_level_uses(&document->problem, solution, &answer->arena);
+    nest_change_explain(earlier, answer, answer);
+    return answer;
+}
+
+void nest_answer_explain(struct nest_answer *answer, const struct nest_answer *earlier,
+                         const struct nest_answer *recosted)
+{
+    const struct nest_solution *best = nest_answer_best(answer);
+    if (best) {
+        answer->use = nest_level_uses(&answer->document->problem, best, &answer->arena);
+    }
+    if (earlier) {
+        nest_change_explain(earlier, recosted, answer);
+    } else {
+        nest_change_describe(answer);
+    }
+}

@@ -1,0 +1,275 @@
+#include "session/change.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/units.h"
+#include "input/set.h"
+#include "session/knob.h"
+#include "session/report.h"
+
+enum { TEXT_MAX = 1024, TIME = 32, NAMED_EDITS = 2 };
+
+static const char *keep(struct nest_strbuf *text, struct nest_arena *arena)
+{
+    const char *kept = text->length > 0 ? nest_arena_strdup(arena, nest_strbuf_text(text)) : NULL;
+    nest_strbuf_free(text);
+    return kept;
+}
+
+/* ---- Edits ---- */
+
+struct edit_text {
+    struct nest_strbuf text;
+    int count;
+};
+
+static void add_edit(struct edit_text *out, const char *name, const char *before, const char *after)
+{
+    if (out->count++ < NAMED_EDITS) {
+        nest_strbuf_printf(&out->text, "%s%s %s → %s", out->text.length > 0 ? ", " : "", name,
+                           before, after);
+    }
+}
+
+static const char *shown_pin(const char *exact)
+{
+    return exact[0] ? exact : "free";
+}
+
+static void knob_edits(const struct nest_document *before, const struct nest_document *after,
+                       struct nest_arena *scratch, struct edit_text *out)
+{
+    int olds = 0;
+    int news = 0;
+    const struct nest_knob *old = nest_knobs(before, NULL, NULL, scratch, &olds);
+    const struct nest_knob *new = nest_knobs(after, NULL, NULL, scratch, &news);
+    for (int i = 0; i < news && old; i++) {
+        const struct nest_knob *was = nest_knob_find(old, olds, new[i].path);
+        if (!was || strcmp(was->exact, new[i].exact) == 0) {
+            continue;
+        }
+        if (new[i].kind == NEST_KNOB_PIN) {
+            add_edit(out, new[i].label, shown_pin(was->exact), shown_pin(new[i].exact));
+        } else {
+            add_edit(out, new[i].kind == NEST_KNOB_SETTING ? new[i].label : new[i].name, was->text,
+                     new[i].text);
+        }
+    }
+}
+
+/* Everything that can be set but is no knob. Slow, and so only asked when the knobs agree. */
+static void other_edits(const struct nest_document *before, const struct nest_document *after,
+                        struct nest_arena *scratch, struct edit_text *out)
+{
+    const char **path = nest_paths(&after->scenario, scratch);
+    for (; path && *path; path++) {
+        const char *was = nest_get(&before->scenario, *path, scratch);
+        const char *is = nest_get(&after->scenario, *path, scratch);
+        if (was && is && strcmp(was, is) != 0) {
+            add_edit(out, *path, was, is);
+        }
+    }
+}
+
+static bool differ(const char *a, const char *b)
+{
+    return strcmp(a ? a : "", b ? b : "") != 0;
+}
+
+const char *nest_change_edits(const struct nest_document *before, const struct nest_document *after,
+                              struct nest_arena *arena)
+{
+    struct nest_arena scratch = NEST_ARENA_INIT;
+    struct edit_text out = {NEST_STRBUF_INIT(TEXT_MAX), 0};
+    const struct nest_scenario_spec *was = &before->scenario;
+    const struct nest_scenario_spec *is = &after->scenario;
+    const bool model = differ(was->model.id, is->model.id);
+    const bool cluster = differ(was->cluster.id, is->cluster.id);
+    if (model) {
+        add_edit(&out, "model", was->model.name, is->model.name);
+    }
+    if (cluster) {
+        add_edit(&out, "cluster", was->cluster.name, is->cluster.name);
+    }
+    if (!model && !cluster) {
+        knob_edits(before, after, &scratch, &out);
+    }
+    if (out.count == 0) {
+        other_edits(before, after, &scratch, &out);
+    }
+    if (out.count > NAMED_EDITS) {
+        nest_strbuf_printf(&out.text, " and %d more", out.count - NAMED_EDITS);
+    }
+    nest_arena_free(&scratch);
+    return keep(&out.text, arena);
+}
+
+/* ---- Plans ---- */
+
+static const char *plan_change(const struct nest_plan *before, const struct nest_plan *after,
+                               struct nest_arena *arena)
+{
+    static const struct {
+        int pin;
+        const char *label;
+    } shown[] = {{NEST_PIN_TP, "tp"},
+                 {NEST_PIN_PP, "pp"},
+                 {NEST_PIN_DP, "dp"},
+                 {NEST_PIN_CP, "cp"},
+                 {NEST_PIN_EP, "ep"},
+                 {NEST_PIN_ETP, "etp"},
+                 {NEST_PIN_ZERO, "zero"},
+                 {NEST_PIN_MICRO_BATCH, "micro batch"},
+                 {NEST_PIN_VIRTUAL_STAGES, "v"},
+                 {NEST_PIN_RECOMPUTE, "recompute"},
+                 {NEST_PINS, "order"},
+                 {NEST_PIN_SP, "sp"}};
+    struct nest_strbuf text = NEST_STRBUF_INIT(TEXT_MAX);
+    for (size_t i = 0; i < sizeof shown / sizeof shown[0]; i++) {
+        struct nest_strbuf was = NEST_STRBUF_INIT(TEXT_MAX);
+        struct nest_strbuf is = NEST_STRBUF_INIT(TEXT_MAX);
+        nest_plan_choice(before, shown[i].pin, &was);
+        nest_plan_choice(after, shown[i].pin, &is);
+        if (differ(nest_strbuf_text(&was), nest_strbuf_text(&is))) {
+            nest_strbuf_printf(&text, "%s%s %s → %s", text.length > 0 ? ", " : "", shown[i].label,
+                               nest_strbuf_text(&was), nest_strbuf_text(&is));
+        }
+        nest_strbuf_free(&was);
+        nest_strbuf_free(&is);
+    }
+    if (text.length == 0 && nest_plan_compare(before, 0, after, 0) != 0) {
+        nest_strbuf_add(&text, "stages cut differently");
+    }
+    return keep(&text, arena);
+}
+
+/* ---- Why ---- */
+
+/* The part of the step that differs most: "dp +0.31 s". False when nothing moves. */
+static bool biggest_move(const struct nest_prediction *before, const struct nest_prediction *after,
+                         char *out, size_t size)
+{
+    struct nest_part was[NEST_STEP_PARTS];
+    struct nest_part is[NEST_STEP_PARTS];
+    nest_step_parts(before, was);
+    nest_step_parts(after, is);
+    int most = 0;
+    for (int i = 1; i < NEST_STEP_PARTS; i++) {
+        const double move = is[i].value - was[i].value;
+        const double best = is[most].value - was[most].value;
+        most = (move < 0 ? -move : move) > (best < 0 ? -best : best) ? i : most;
+    }
+    const double move = is[most].value - was[most].value;
+    char time[TIME];
+    (void)snprintf(out, size, "%s %s%s", is[most].name, move < 0 ? "−" : "+",
+                   nest_unit_format(move < 0 ? -move : move, NEST_UNIT_SECONDS, time, sizeof time));
+    return move != 0;
+}
+
+static const char *memory_reason(const struct nest_prediction *prediction, struct nest_arena *arena)
+{
+    const struct nest_memory *memory = &prediction->stage[prediction->worst_stage].memory;
+    char need[TIME];
+    char over[TIME];
+    return nest_arena_printf(
+        arena, "the plan before would need %s on stage %d, %s over the limit",
+        nest_unit_format((double)memory->total, NEST_UNIT_BYTES, need, sizeof need),
+        prediction->worst_stage,
+        nest_unit_format((double)(memory->total - prediction->memory_limit), NEST_UNIT_BYTES, over,
+                         sizeof over));
+}
+
+static const char *same_plan_reason(const struct nest_prediction *before,
+                                    const struct nest_prediction *after, struct nest_arena *arena)
+{
+    char move[TEXT_MAX];
+    return biggest_move(before, after, move, sizeof move)
+               ? nest_arena_printf(arena, "same plan: %s", move)
+               : nest_arena_strdup(arena, "same plan, nothing in it depends on this");
+}
+
+static const char *new_plan_reason(const struct nest_prediction *before,
+                                   const struct nest_prediction *kept,
+                                   const struct nest_prediction *after, struct nest_arena *arena)
+{
+    char cost[TEXT_MAX];
+    char gain[TEXT_MAX];
+    char time[TIME];
+    const bool costs = biggest_move(before, kept, cost, sizeof cost);
+    (void)biggest_move(kept, after, gain, sizeof gain);
+    return nest_arena_printf(
+        arena, "the plan before would take %s (%s); the new one: %s",
+        nest_unit_format(nest_to_seconds(kept->step), NEST_UNIT_SECONDS, time, sizeof time),
+        costs ? cost : "as ever", gain);
+}
+
+static const char *reason(const struct nest_solution *before, const struct nest_answer *recosted,
+                          const struct nest_solution *after, bool same, struct nest_arena *arena)
+{
+    const struct nest_solution *kept = nest_answer_best(recosted);
+    if (!after) {
+        return kept && !kept->prediction.feasible
+                   ? memory_reason(&kept->prediction, arena)
+                   : nest_arena_strdup(arena, "no plan fits this scenario");
+    }
+    if (!before) {
+        return nest_arena_strdup(arena, "there is a plan again");
+    }
+    if (same) {
+        return same_plan_reason(&before->prediction, &after->prediction, arena);
+    }
+    if (!kept) {
+        return nest_arena_strdup(arena, "the plan before is not possible any more");
+    }
+    return kept->prediction.feasible
+               ? new_plan_reason(&before->prediction, &kept->prediction, &after->prediction, arena)
+               : memory_reason(&kept->prediction, arena);
+}
+
+void nest_change_explain(const struct nest_answer *earlier, const struct nest_answer *recosted,
+                         struct nest_answer *answer)
+{
+    struct nest_arena *arena = &answer->arena;
+    const struct nest_solution *before = nest_answer_best(earlier);
+    const struct nest_solution *after = nest_answer_best(answer);
+    const struct nest_solution *kept = nest_answer_best(recosted);
+    struct nest_change *change = &answer->change;
+    change->edit = nest_change_edits(earlier->document, answer->document, arena);
+    change->before = before ? before->prediction.step : 0;
+    change->after = after ? after->prediction.step : 0;
+    change->kept = kept && kept->prediction.feasible ? kept->prediction.step : 0;
+    change->plan = before && after ? plan_change(&before->plan, &after->plan, arena) : NULL;
+    change->why = reason(before, recosted, after, before && after && !change->plan, arena);
+}
+
+void nest_change_describe(struct nest_answer *answer)
+{
+    const struct nest_solution *best = nest_answer_best(answer);
+    if (!best) {
+        return;
+    }
+    struct nest_part part[NEST_STEP_PARTS];
+    nest_step_parts(&best->prediction, part);
+    int first = 0;
+    int second = -1;
+    for (int i = 1; i < NEST_STEP_PARTS; i++) {
+        first = part[i].value > part[first].value ? i : first;
+    }
+    for (int i = 0; i < NEST_STEP_PARTS; i++) {
+        if (i != first && (second < 0 || part[i].value > part[second].value)) {
+            second = i;
+        }
+    }
+    char full[TIME];
+    char limit[TIME];
+    const struct nest_prediction *prediction = &best->prediction;
+    answer->change.why = nest_arena_printf(
+        &answer->arena,
+        "the step is mostly %s (%.0f%%), then %s (%.0f%%); stage %d is fullest: %s of %s",
+        part[first].name, part[first].share * 100, part[second].name, part[second].share * 100,
+        prediction->worst_stage,
+        nest_unit_format((double)prediction->stage[prediction->worst_stage].memory.total,
+                         NEST_UNIT_BYTES, full, sizeof full),
+        nest_unit_format((double)prediction->memory_limit, NEST_UNIT_BYTES, limit, sizeof limit));
+}

@@ -1,0 +1,81 @@
+#include "session/document.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/strbuf.h"
+#include "input/set.h"
+#include "plan/problem.h"
+
+enum { SCENARIO_TEXT_MAX = 1 << 24 };
+
+struct nest_document *nest_document_new(void)
+{
+    struct nest_document *document = calloc(1, sizeof *document);
+    if (document) {
+        atomic_init(&document->references, 1);
+        document->root = document;
+    }
+    return document;
+}
+
+struct nest_document *nest_document_derive(struct nest_document *parent)
+{
+    struct nest_document *document = nest_document_new();
+    if (document) {
+        document->parent = nest_document_retain(parent);
+        document->scenario = parent->scenario;
+        document->scenario.cluster.device = &document->scenario.device;
+        document->root = parent->root;
+    }
+    return document;
+}
+
+enum nest_status nest_document_finish(struct nest_document *document, struct nest_errors *errors)
+{
+    return nest_problem_build(&document->scenario, &document->arena, &document->problem, errors);
+}
+
+bool nest_document_rename(struct nest_document *document, const char *file)
+{
+    char *copy = file ? strdup(file) : NULL;
+    if (file && !copy) {
+        return false;
+    }
+    free(document->root->file);
+    document->root->file = copy;
+    return true;
+}
+
+struct nest_document *nest_document_retain(struct nest_document *document)
+{
+    atomic_fetch_add(&document->references, 1);
+    return document;
+}
+
+void nest_document_release(struct nest_document *document)
+{
+    while (document && atomic_fetch_sub(&document->references, 1) == 1) {
+        struct nest_document *parent = document->parent;
+        nest_arena_free(&document->arena);
+        free(document->file);
+        free(document);
+        document = parent;
+    }
+}
+
+bool nest_document_equal(const struct nest_document *a, const struct nest_document *b)
+{
+    if (a == b) {
+        return true;
+    }
+    struct nest_strbuf left = NEST_STRBUF_INIT(SCENARIO_TEXT_MAX);
+    struct nest_strbuf right = NEST_STRBUF_INIT(SCENARIO_TEXT_MAX);
+    nest_scenario_write(&a->scenario, &left);
+    nest_scenario_write(&b->scenario, &right);
+    const bool equal = !left.failed && !right.failed &&
+                       strcmp(nest_strbuf_text(&left), nest_strbuf_text(&right)) == 0;
+    nest_strbuf_free(&left);
+    nest_strbuf_free(&right);
+    return equal;
+}

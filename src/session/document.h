@@ -1,0 +1,41 @@
+/* One state of the scenario, checked and ready to be solved. Immutable once made, counted.
+ *
+ * A document that was made from another borrows its texts and keeps it alive; the undo history
+ * holds the whole line anyway. Private to the session room. */
+#ifndef NEST_SESSION_DOCUMENT_H
+#define NEST_SESSION_DOCUMENT_H
+
+#include <stdatomic.h>
+
+#include "cost/problem.h"
+#include "input/load.h"
+
+struct nest_document {
+    atomic_int references;
+    struct nest_document *parent; /* whose texts are borrowed; NULL for a loaded scenario */
+    struct nest_arena arena;
+    struct nest_scenario_spec scenario;
+    struct nest_problem problem;
+    struct nest_document *root; /* the loaded scenario it comes from; itself if it is one */
+    char *file; /* of a root: where it is saved, or NULL; only the commanding thread touches it */
+};
+
+/* A new document without content; NULL when memory is out. */
+struct nest_document *nest_document_new(void);
+
+/* A copy of parent's scenario that may be edited until nest_document_finish. */
+struct nest_document *nest_document_derive(struct nest_document *parent);
+
+/* Expands the model, builds the cluster, gathers the problem. */
+enum nest_status nest_document_finish(struct nest_document *document, struct nest_errors *errors);
+
+/* Names the file of the document's root (NULL: none); false when memory is out. */
+bool nest_document_rename(struct nest_document *document, const char *file);
+
+struct nest_document *nest_document_retain(struct nest_document *document);
+void nest_document_release(struct nest_document *document);
+
+/* Whether saving one would give the other: compared as the files they would be written to. */
+bool nest_document_equal(const struct nest_document *a, const struct nest_document *b);
+
+#endif

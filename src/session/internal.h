@@ -1,0 +1,65 @@
+/* The session's state, shared by its command and worker halves. Private to the session room. */
+#ifndef NEST_SESSION_INTERNAL_H
+#define NEST_SESSION_INTERNAL_H
+
+#include <pthread.h>
+
+#include "session/answer.h"
+#include "session/session.h"
+
+struct nest_session {
+    struct nest_library library;
+    int top;
+    int threads;
+    int wake[2]; /* pipe: the worker writes, the owner of the screen polls */
+    pthread_t worker;
+
+    /* Only the commanding thread touches the history. */
+    struct nest_document **history;
+    int documents, room;
+    int now;                     /* index of the current document */
+    struct nest_document *saved; /* as last saved or opened */
+    bool dirty;                  /* the current document differs from it */
+
+    pthread_mutex_t lock; /* guards what follows */
+    pthread_cond_t changed;
+    uint64_t generation;          /* of the current document */
+    struct nest_document *wanted; /* the current document */
+    struct nest_answer *answer;   /* newest, perhaps provisional */
+    struct nest_answer *final;    /* newest solved one */
+    struct nest_progress progress;
+    bool solving, cancelled, closing;
+    bool woken; /* a byte lies in the pipe */
+    atomic_bool cancel;
+};
+
+/* The current document; borrowed. */
+struct nest_document *nest_session_current(const struct nest_session *session);
+
+/* A document of its own from files and names. */
+enum nest_status nest_session_read(const struct nest_session *session,
+                                   const struct nest_scenario_request *request,
+                                   struct nest_document **out, struct nest_errors *errors);
+
+/* Appends document (its reference is taken over) after the current one, dropping what could be
+ * redone. */
+enum nest_status nest_session_push(struct nest_session *session, struct nest_document *document);
+
+/* Ends a command: takes over document, which becomes a step if status and document are sound and
+ * it is not the same as the current one. */
+enum nest_status nest_session_commit(struct nest_session *session, struct nest_document *document,
+                                     enum nest_status status, struct nest_errors *errors);
+
+/* Makes the current document the one to be solved. */
+void nest_session_want(struct nest_session *session);
+
+/* Compares the current document with the saved one. */
+void nest_session_note_dirty(struct nest_session *session);
+
+/* The worker: solves whatever is wanted until the session closes. */
+void *nest_session_work(void *session);
+
+/* Makes the descriptor readable. The lock is held. */
+void nest_session_wake(struct nest_session *session);
+
+#endif

@@ -1,0 +1,565 @@
+#include "ui/app.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "ui/views/frame.h"
+
+enum { TEXT_MAX = 1 << 16 };
+
+/* ---- Life ---- */
+
+void nest_app_open(struct nest_app *app, struct nest_session *session, struct nest_screen *screen)
+{
+    *app = (struct nest_app){.session = session, .screen = screen};
+    nest_plan_view_init(&app->plan);
+    nest_app_refresh(app);
+}
+
+void nest_app_close(struct nest_app *app)
+{
+    nest_popup_close(&app->popup);
+    nest_snapshot_release(app->snapshot);
+    nest_history_free(&app->commands);
+    nest_history_free(&app->finds);
+    nest_history_free(&app->values);
+    nest_history_free(&app->files);
+    nest_session_close(app->session);
+}
+
+void nest_app_refresh(struct nest_app *app)
+{
+    const struct nest_snapshot *snapshot = nest_session_snapshot(app->session);
+    if (snapshot) {
+        nest_snapshot_release(app->snapshot);
+        app->snapshot = snapshot;
+        nest_plan_view_settle(&app->plan, snapshot);
+    }
+}
+
+/* ---- Messages ---- */
+
+void nest_app_say(struct nest_app *app, enum nest_role role, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(app->message, sizeof app->message, format, args);
+    va_end(args);
+    app->message_role = role;
+}
+
+bool nest_app_report(struct nest_app *app, enum nest_status status,
+                     const struct nest_errors *errors)
+{
+    if (status == NEST_OK) {
+        return true;
+    }
+    if (errors->count == 0) {
+        nest_app_say(app, NEST_ROLE_BAD, "out of memory");
+        return false;
+    }
+    const struct nest_error *error = &errors->item[0];
+    char where[256] = "";
+    if (error->mark.file && error->mark.line > 0) {
+        (void)snprintf(where, sizeof where, "%.200s:%d:%d: ", error->mark.file, error->mark.line,
+                       error->mark.column);
+    } else if (error->mark.file) {
+        (void)snprintf(where, sizeof where, "%.200s: ", error->mark.file);
+    }
+    nest_app_say(app, status == NEST_NO ? NEST_ROLE_WARN : NEST_ROLE_BAD, "%s%s%s%s", where,
+                 error->message, error->hint ? "; " : "", error->hint ? error->hint : "");
+    return false;
+}
+
+/* ---- Actions ---- */
+
+static unsigned contexts_of(const struct nest_app *app)
+{
+    switch (app->popup.kind) {
+    case NEST_POPUP_LIST:
+        return NEST_CONTEXT_LIST;
+    case NEST_POPUP_TEXT:
+        return NEST_CONTEXT_TEXT;
+    default:
+        return nest_plan_view_contexts(&app->plan);
+    }
+}
+
+bool nest_app_save(struct nest_app *app, const char *path)
+{
+    struct nest_arena arena = NEST_ARENA_INIT;
+    struct nest_errors errors;
+    nest_errors_init(&errors, &arena);
+    const bool saved =
+        nest_app_report(app, nest_session_save(app->session, path, &errors), &errors);
+    nest_arena_free(&arena);
+    nest_app_refresh(app);
+    if (saved) {
+        nest_app_say(app, NEST_ROLE_GOOD, "saved %s", app->snapshot->file);
+    }
+    return saved;
+}
+
+static void save_or_ask(struct nest_app *app)
+{
+    if (app->snapshot->file) {
+        if (nest_app_save(app, NULL) && app->quit_after_save) {
+            app->done = true;
+        }
+        return;
+    }
+    app->asking = NEST_ASKING_FILE;
+    nest_prompt_open(&app->prompt, "save as: ", "scenario.yaml", &app->files);
+}
+
+void nest_app_quit(struct nest_app *app)
+{
+    app->quit_after_save = false;
+    if (!app->snapshot->dirty) {
+        app->done = true;
+        return;
+    }
+    app->asking = NEST_ASKING_QUIT;
+}
+
+static void change(struct nest_app *app, enum nest_action action)
+{
+    const struct nest_knob *knob = nest_plan_view_knob(&app->plan, app->snapshot);
+    struct nest_arena arena = NEST_ARENA_INIT;
+    struct nest_errors errors;
+    enum nest_status status = NEST_OK;
+    nest_errors_init(&errors, &arena);
+    const bool up = action == NEST_ACTION_UP_STEP || action == NEST_ACTION_UP_BIG;
+    const bool big = action == NEST_ACTION_UP_BIG || action == NEST_ACTION_DOWN_BIG;
+    if (action == NEST_ACTION_ADOPT) {
+        status = nest_session_adopt(app->session, app->plan.focus.index, &errors);
+    } else if (knob && action == NEST_ACTION_PIN) {
+        status = nest_session_toggle(app->session, knob->path, &errors);
+    } else if (knob) {
+        status = nest_session_nudge(app->session, knob->path, up ? 1 : -1, big, &errors);
+    }
+    (void)nest_app_report(app, status, &errors);
+    nest_arena_free(&arena);
+    nest_app_refresh(app);
+}
+
+static void ask_value(struct nest_app *app)
+{
+    const struct nest_knob *knob = nest_plan_view_knob(&app->plan, app->snapshot);
+    char label[96];
+    if (!knob) {
+        return;
+    }
+    (void)snprintf(app->knob_path, sizeof app->knob_path, "%s", knob->path);
+    app->knob_is_pin = knob->kind == NEST_KNOB_PIN;
+    (void)snprintf(label, sizeof label, "%s: ", knob->name);
+    app->asking = NEST_ASKING_VALUE;
+    nest_prompt_open(&app->prompt, label,
+                     app->knob_is_pin && !knob->pinned ? knob->text : knob->exact, &app->values);
+}
+
+static void step_history(struct nest_app *app, bool undo)
+{
+    const bool moved = undo ? nest_session_undo(app->session) : nest_session_redo(app->session);
+    if (!moved) {
+        nest_app_say(app, NEST_ROLE_WARN, undo ? "nothing to undo" : "nothing to redo");
+    }
+    nest_app_refresh(app);
+}
+
+static void choose(struct nest_app *app, enum nest_popup_use use)
+{
+    struct nest_arena arena = NEST_ARENA_INIT;
+    const bool model = use == NEST_FOR_MODEL;
+    const char **names = nest_session_names(app->session, model ? "models" : "topologies", &arena);
+    nest_popup_list(&app->popup, model ? "Model" : "Cluster", (const char *const *)names,
+                    model ? app->snapshot->scenario->model.id
+                          : app->snapshot->scenario->cluster.id);
+    app->popup_use = use;
+    nest_arena_free(&arena);
+}
+
+static void show_detail(struct nest_app *app)
+{
+    struct nest_strbuf title = NEST_STRBUF_INIT(256);
+    struct nest_strbuf text = NEST_STRBUF_INIT(TEXT_MAX);
+    nest_plan_view_detail(&app->plan, app->snapshot, &title, &text);
+    if (text.length > 0) {
+        nest_popup_text(&app->popup, nest_strbuf_text(&title), nest_strbuf_text(&text));
+        app->popup_use = NEST_FOR_READING;
+    } else {
+        nest_app_say(app, NEST_ROLE_WARN, "there is no plan yet");
+    }
+    nest_strbuf_free(&title);
+    nest_strbuf_free(&text);
+}
+
+static void show_command(struct nest_app *app)
+{
+    struct nest_arena arena = NEST_ARENA_INIT;
+    struct nest_errors errors;
+    struct nest_strbuf text = NEST_STRBUF_INIT(TEXT_MAX);
+    nest_errors_init(&errors, &arena);
+    if (nest_app_report(app, nest_session_command(app->session, &text, &errors), &errors)) {
+        if (app->screen) {
+            nest_screen_copy(app->screen, nest_strbuf_text(&text));
+        }
+        nest_app_say(app, NEST_ROLE_GOOD, "%s", nest_strbuf_text(&text));
+    }
+    nest_strbuf_free(&text);
+    nest_arena_free(&arena);
+}
+
+static void find(struct nest_app *app, int direction)
+{
+    if (!app->found[0]) {
+        nest_app_say(app, NEST_ROLE_WARN, "nothing was searched for yet");
+    } else if (!nest_plan_view_find(&app->plan, app->snapshot, app->found, direction)) {
+        nest_app_say(app, NEST_ROLE_WARN, "'%.100s' is nowhere here", app->found);
+    }
+}
+
+static void accept_choice(struct nest_app *app)
+{
+    char name[256];
+    struct nest_arena arena = NEST_ARENA_INIT;
+    struct nest_errors errors;
+    nest_errors_init(&errors, &arena);
+    if (app->popup.count > 0) {
+        (void)snprintf(name, sizeof name, "%s", app->popup.line[app->popup.cursor]);
+        const enum nest_status status = app->popup_use == NEST_FOR_MODEL
+                                            ? nest_session_model(app->session, name, &errors)
+                                            : nest_session_cluster(app->session, name, &errors);
+        (void)nest_app_report(app, status, &errors);
+    }
+    nest_arena_free(&arena);
+    nest_popup_close(&app->popup);
+    nest_app_refresh(app);
+}
+
+static void cancel(struct nest_app *app)
+{
+    if (nest_session_cancel(app->session)) {
+        nest_app_say(app, NEST_ROLE_WARN, "search stopped");
+        return;
+    }
+    nest_popup_close(&app->popup);
+    app->status = 130;
+    nest_app_quit(app);
+}
+
+void nest_app_act(struct nest_app *app, enum nest_action action)
+{
+    if (app->popup.kind != NEST_POPUP_NONE && nest_popup_act(&app->popup, action)) {
+        return;
+    }
+    if (app->popup.kind == NEST_POPUP_NONE &&
+        nest_plan_view_act(&app->plan, app->snapshot, action)) {
+        return;
+    }
+    switch (action) {
+    case NEST_ACTION_DOWN_STEP:
+    case NEST_ACTION_UP_STEP:
+    case NEST_ACTION_DOWN_BIG:
+    case NEST_ACTION_UP_BIG:
+    case NEST_ACTION_PIN:
+    case NEST_ACTION_ADOPT:
+        change(app, action);
+        break;
+    case NEST_ACTION_EDIT:
+        ask_value(app);
+        break;
+    case NEST_ACTION_DETAIL:
+        show_detail(app);
+        break;
+    case NEST_ACTION_UNDO:
+    case NEST_ACTION_REDO:
+        step_history(app, action == NEST_ACTION_UNDO);
+        break;
+    case NEST_ACTION_MODELS:
+        choose(app, NEST_FOR_MODEL);
+        break;
+    case NEST_ACTION_CLUSTERS:
+        choose(app, NEST_FOR_CLUSTER);
+        break;
+    case NEST_ACTION_FIND:
+        app->asking = NEST_ASKING_FIND;
+        nest_prompt_open(&app->prompt, "/", "", &app->finds);
+        break;
+    case NEST_ACTION_FIND_NEXT:
+    case NEST_ACTION_FIND_PREVIOUS:
+        find(app, action == NEST_ACTION_FIND_NEXT ? 1 : -1);
+        break;
+    case NEST_ACTION_COMMAND:
+        app->asking = NEST_ASKING_COMMAND;
+        nest_prompt_open(&app->prompt, ":", "", &app->commands);
+        break;
+    case NEST_ACTION_COPY:
+        show_command(app);
+        break;
+    case NEST_ACTION_SAVE:
+        save_or_ask(app);
+        break;
+    case NEST_ACTION_HELP:
+        nest_app_help(app);
+        break;
+    case NEST_ACTION_ACCEPT:
+        accept_choice(app);
+        break;
+    case NEST_ACTION_BACK:
+        nest_popup_close(&app->popup);
+        break;
+    case NEST_ACTION_CANCEL:
+        cancel(app);
+        break;
+    case NEST_ACTION_REPAINT:
+        if (app->screen) {
+            nest_screen_repaint(app->screen);
+        }
+        break;
+    case NEST_ACTION_SUSPEND:
+        if (app->screen) {
+            nest_screen_suspend(app->screen);
+        }
+        break;
+    case NEST_ACTION_QUIT:
+        nest_app_quit(app);
+        break;
+    default:
+        break;
+    }
+}
+
+/* ---- Questions ---- */
+
+/* What was typed stays where it is when it is wrong, with the fault above it. */
+static bool answer(struct nest_app *app)
+{
+    struct nest_arena arena = NEST_ARENA_INIT;
+    struct nest_errors errors;
+    const char *text = app->prompt.text;
+    bool fine = true;
+    nest_errors_init(&errors, &arena);
+    switch (app->asking) {
+    case NEST_ASKING_VALUE:
+        fine = nest_app_report(app,
+                               app->knob_is_pin
+                                   ? nest_session_pin(app->session, app->knob_path, text, &errors)
+                                   : nest_session_set(app->session, app->knob_path, text, &errors),
+                               &errors);
+        break;
+    case NEST_ASKING_FIND:
+        (void)snprintf(app->found, sizeof app->found, "%s", text);
+        find(app, 0);
+        break;
+    case NEST_ASKING_FILE:
+        fine = nest_app_save(app, text);
+        app->done |= fine && app->quit_after_save;
+        break;
+    default:
+        fine = nest_app_command(app, text);
+    }
+    nest_arena_free(&arena);
+    return fine;
+}
+
+static void complete(struct nest_app *app)
+{
+    struct nest_arena arena = NEST_ARENA_INIT;
+    if (app->asking == NEST_ASKING_COMMAND) {
+        const int found =
+            nest_prompt_complete(&app->prompt, nest_app_candidates(app, app->prompt.text, &arena));
+        if (found > 1) {
+            nest_app_say(app, NEST_ROLE_DIM, "%d fit; type on", found);
+        } else if (found == 0) {
+            nest_app_say(app, NEST_ROLE_WARN, "nothing known begins like this");
+        }
+    }
+    nest_arena_free(&arena);
+}
+
+static void handle_prompt(struct nest_app *app, uint32_t key)
+{
+    if (key == NEST_KEY_TAB) {
+        complete(app);
+        return;
+    }
+    switch (nest_prompt_key(&app->prompt, key)) {
+    case NEST_PROMPT_CLOSED:
+        app->asking = NEST_ASKING_NOTHING;
+        app->quit_after_save = false;
+        break;
+    case NEST_PROMPT_ACCEPTED: {
+        /* The command may ask something itself. */
+        const struct nest_prompt asked = app->prompt;
+        const enum nest_asking before = app->asking;
+        app->asking = NEST_ASKING_NOTHING;
+        app->asking = before;
+        if (answer(app)) {
+            nest_history_add(asked.history, asked.text);
+            app->asking = app->asking == before ? NEST_ASKING_NOTHING : app->asking;
+        }
+        nest_app_refresh(app);
+        break;
+    }
+    default:
+        if (app->asking == NEST_ASKING_FIND && app->prompt.length > 0) {
+            (void)nest_plan_view_find(&app->plan, app->snapshot, app->prompt.text, 0);
+        }
+    }
+}
+
+static void handle_quit_question(struct nest_app *app, uint32_t key)
+{
+    app->asking = NEST_ASKING_NOTHING;
+    switch (key) {
+    case 'y':
+    case 'q':
+    case 'C' - '@':
+        app->done = true;
+        break;
+    case 's':
+        app->quit_after_save = true;
+        save_or_ask(app);
+        break;
+    case 'n':
+    case NEST_KEY_ESCAPE:
+        app->status = 0;
+        break;
+    default:
+        app->asking = NEST_ASKING_QUIT;
+    }
+}
+
+/* ---- Events ---- */
+
+static void handle_key(struct nest_app *app, uint32_t key)
+{
+    app->message[0] = '\0';
+    if (app->plan.layout.too_small && app->asking == NEST_ASKING_NOTHING) {
+        if (key == 'q' || key == 'C' - '@') {
+            nest_popup_close(&app->popup);
+            app->done = !app->snapshot->dirty;
+            app->asking = NEST_ASKING_QUIT;
+        }
+        return;
+    }
+    if (app->asking == NEST_ASKING_QUIT) {
+        handle_quit_question(app, key);
+    } else if (app->asking != NEST_ASKING_NOTHING) {
+        handle_prompt(app, key);
+    } else {
+        nest_app_act(app, nest_action_of_key(key, contexts_of(app)));
+    }
+}
+
+static void handle_click(struct nest_app *app, int x, int y)
+{
+    const struct nest_hotspot *hit = nest_hotspot_at(&app->plan.hotspots, x, y);
+    if (!hit || app->asking != NEST_ASKING_NOTHING) {
+        return;
+    }
+    const struct nest_hotspot at = *hit;
+    app->message[0] = '\0';
+    if (app->popup.kind == NEST_POPUP_LIST && at.action == NEST_ACTION_ACCEPT) {
+        app->popup.cursor = at.spot.index;
+        nest_app_act(app, NEST_ACTION_ACCEPT);
+        return;
+    }
+    const bool again = nest_spot_equal(at.spot, app->plan.focus);
+    if (at.spot.pane != NEST_PANE_NONE) {
+        app->plan.focus = at.spot;
+    }
+    if (at.action != NEST_ACTION_NONE) {
+        nest_app_act(app, at.action);
+    } else if (again) {
+        nest_app_act(app, nest_action_of_key(NEST_KEY_ENTER, contexts_of(app)));
+    }
+}
+
+/* The wheel moves what lies under the pointer. */
+static void handle_wheel(struct nest_app *app, const struct nest_event *event)
+{
+    const struct nest_hotspot *hit = nest_hotspot_at(&app->plan.hotspots, event->x, event->y);
+    if (app->asking != NEST_ASKING_NOTHING) {
+        return;
+    }
+    if (app->popup.kind == NEST_POPUP_NONE && hit && hit->spot.pane != NEST_PANE_NONE &&
+        hit->spot.pane != app->plan.focus.pane) {
+        app->plan.focus = hit->spot;
+    }
+    nest_app_act(app, event->kind == NEST_EVENT_WHEEL_UP ? NEST_ACTION_CURSOR_UP
+                                                         : NEST_ACTION_CURSOR_DOWN);
+}
+
+void nest_app_handle(struct nest_app *app, const struct nest_event *event)
+{
+    switch (event->kind) {
+    case NEST_EVENT_KEY:
+        if (event->key != NEST_KEY_NONE) {
+            handle_key(app, event->key);
+        }
+        break;
+    case NEST_EVENT_CLICK:
+        handle_click(app, event->x, event->y);
+        break;
+    case NEST_EVENT_WHEEL_UP:
+    case NEST_EVENT_WHEEL_DOWN:
+        handle_wheel(app, event);
+        break;
+    default:
+        break;
+    }
+}
+
+/* ---- Drawing ---- */
+
+static void draw_question(struct nest_app *app, struct nest_canvas *canvas)
+{
+    const int y = canvas->height - 1;
+    const int width = canvas->width - 4;
+    if (app->asking == NEST_ASKING_QUIT) {
+        (void)nest_canvas_text(canvas, 2, y, width, NEST_ROLE_WARN,
+                               " Changes are not saved. Quit? y yes  s save and quit  n no ");
+    } else if (app->asking != NEST_ASKING_NOTHING) {
+        nest_canvas_fill(canvas, (struct nest_rect){2, y, width, 1}, NEST_ROLE_TEXT,
+                         NEST_GLYPH_SPACE);
+        nest_prompt_draw(&app->prompt, canvas, 2, y, width);
+    }
+}
+
+void nest_app_draw(struct nest_app *app, struct nest_canvas *canvas)
+{
+    struct nest_plan_view *view = &app->plan;
+    nest_canvas_clear(canvas);
+    if (canvas->width < NEST_LAYOUT_LEAST_WIDTH || canvas->height < NEST_LAYOUT_LEAST_HEIGHT) {
+        view->layout = (struct nest_layout){.too_small = true};
+        view->hotspots.count = 0;
+        nest_frame_draw_too_small(canvas);
+        if (app->asking == NEST_ASKING_QUIT) {
+            draw_question(app, canvas);
+        }
+        return;
+    }
+    struct nest_canvas body = *canvas;
+    nest_plan_view_draw(view, app->snapshot, &body);
+    struct nest_strbuf about = NEST_STRBUF_INIT(1024);
+    nest_plan_view_describe(view, app->snapshot, &about);
+    const struct nest_frame frame = {
+        .snapshot = app->snapshot,
+        .layout = &view->layout,
+        .note = app->message[0]    ? app->message
+                : about.length > 0 ? nest_strbuf_text(&about)
+                                   : NULL,
+        .note_role = app->message[0] ? app->message_role : NEST_ROLE_DIM,
+        .contexts = contexts_of(app),
+        .keys = app->asking == NEST_ASKING_NOTHING,
+    };
+    nest_frame_draw(&frame, canvas, &view->hotspots);
+    if (app->popup.kind != NEST_POPUP_NONE) {
+        nest_popup_draw(&app->popup, canvas, &view->hotspots);
+    }
+    draw_question(app, canvas);
+    nest_strbuf_free(&about);
+}

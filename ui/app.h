@@ -1,0 +1,87 @@
+/* The explorer: one session, one screen, one loop. */
+#ifndef NEST_UI_APP_H
+#define NEST_UI_APP_H
+
+#include "session/session.h"
+#include "ui/input.h"
+#include "ui/screen.h"
+#include "ui/views/plan.h"
+#include "ui/widgets/popup.h"
+#include "ui/widgets/prompt.h"
+
+enum nest_asking {
+    NEST_ASKING_NOTHING,
+    NEST_ASKING_COMMAND, /* ":" */
+    NEST_ASKING_FIND,    /* "/" */
+    NEST_ASKING_VALUE,   /* of the knob in knob_path */
+    NEST_ASKING_FILE,    /* where to save */
+    NEST_ASKING_QUIT     /* unsaved changes: a key answers */
+};
+
+enum nest_popup_use { NEST_FOR_READING, NEST_FOR_MODEL, NEST_FOR_CLUSTER };
+
+struct nest_app {
+    struct nest_session *session;
+    const struct nest_snapshot *snapshot; /* owned */
+    struct nest_plan_view plan;
+    struct nest_popup popup;
+    enum nest_popup_use popup_use;
+    enum nest_asking asking;
+    struct nest_prompt prompt;
+    struct nest_history commands, finds, values, files;
+    char knob_path[128];
+    bool knob_is_pin;
+    char message[512];
+    enum nest_role message_role;
+    char found[NEST_PROMPT_MAX]; /* what was last searched for */
+    bool quit_after_save;
+    bool done;
+    int status;                 /* exit status */
+    struct nest_screen *screen; /* NULL without a terminal: in tests */
+};
+
+/* Takes over the session, not the screen. */
+void nest_app_open(struct nest_app *app, struct nest_session *session, struct nest_screen *screen);
+void nest_app_close(struct nest_app *app);
+
+/* One event; changes the app, draws nothing. */
+void nest_app_handle(struct nest_app *app, const struct nest_event *event);
+
+/* Takes the newest snapshot. */
+void nest_app_refresh(struct nest_app *app);
+
+/* Draws everything. */
+void nest_app_draw(struct nest_app *app, struct nest_canvas *canvas);
+
+/* Runs until the user quits or a signal ends it; returns the exit status. */
+int nest_app_run(struct nest_app *app);
+
+/* ---- For the app's own files ---------------------------------------------------------------- */
+
+void nest_app_say(struct nest_app *app, enum nest_role role, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* Says the first fault of the list; true when status is NEST_OK. */
+bool nest_app_report(struct nest_app *app, enum nest_status status,
+                     const struct nest_errors *errors);
+
+/* Does an action by name or key. */
+void nest_app_act(struct nest_app *app, enum nest_action action);
+
+/* Runs a line typed after ':'; false when it is to be corrected. */
+bool nest_app_command(struct nest_app *app, const char *line);
+
+/* Words that may come next in a command line, NULL-ended, in arena. */
+const char *const *nest_app_candidates(const struct nest_app *app, const char *line,
+                                       struct nest_arena *arena);
+
+/* Saves; NULL where it was saved before. */
+bool nest_app_save(struct nest_app *app, const char *path);
+
+/* Quits, or asks whether to. */
+void nest_app_quit(struct nest_app *app);
+
+/* Opens a window with the keys that are valid now first. */
+void nest_app_help(struct nest_app *app);
+
+#endif

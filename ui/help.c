@@ -1,0 +1,56 @@
+/* The help window, made from the table of actions. */
+#include <stdio.h>
+
+#include "ui/app.h"
+
+enum { TEXT_MAX = 1 << 16, KEYS = 16 };
+
+static void add_entry(const struct nest_action_entry *entry, const struct nest_canvas *measure,
+                      struct nest_strbuf *out)
+{
+    struct nest_strbuf keys = NEST_STRBUF_INIT(256);
+    nest_action_keys(entry, &keys);
+    const int columns = nest_canvas_columns(measure, nest_strbuf_text(&keys));
+    nest_strbuf_printf(out, "%s%*s%s\n", nest_strbuf_text(&keys),
+                       columns < KEYS ? KEYS - columns : 1, "", entry->help);
+    nest_strbuf_free(&keys);
+}
+
+static void add_entries(unsigned contexts, bool valid, const struct nest_canvas *measure,
+                        struct nest_strbuf *out)
+{
+    for (const struct nest_action_entry *entry = nest_actions(); entry->name; entry++) {
+        if (((entry->contexts & contexts) != 0) == valid) {
+            add_entry(entry, measure, out);
+        }
+    }
+}
+
+void nest_app_help(struct nest_app *app)
+{
+    static const char more[] =
+        "\n\1COMMANDS\n"
+        ":set PATH VALUE  change any value of the scenario; Tab completes the path\n"
+        ":pin KEY VALUE   pin a choice to 8, 2..8 or 2|4|8;  :free KEY frees it\n"
+        ":w [FILE]        save;  :wq [FILE] saves and quits\n"
+        ":e FILE          open another scenario\n"
+        ":model NAME      exchange the model;  :cluster NAME the cluster\n"
+        ":q               quit;  :q! even if changes are lost\n"
+        "\n\1MEMORY BARS\n"
+        "W weights  G gradients  O optimizer states  A activations\n"
+        "x logits, working set, gathered weights, buffers, reserve\n"
+        "\n\1CLUSTER\n"
+        "over: oversubscription.  use: the share of the step that waits for the level.\n"
+        "An opened group shows the stage on each of its parts: * several, hatched idle.\n";
+    const unsigned contexts = nest_plan_view_contexts(&app->plan);
+    const struct nest_canvas measure = {.ascii = app->screen && app->screen->ascii};
+    struct nest_strbuf text = NEST_STRBUF_INIT(TEXT_MAX);
+    nest_strbuf_add(&text, "\1HERE\n");
+    add_entries(contexts, true, &measure, &text);
+    nest_strbuf_add(&text, "\n\1ELSEWHERE\n");
+    add_entries(contexts, false, &measure, &text);
+    nest_strbuf_add(&text, more);
+    nest_popup_text(&app->popup, "Keys", nest_strbuf_text(&text));
+    app->popup_use = NEST_FOR_READING;
+    nest_strbuf_free(&text);
+}

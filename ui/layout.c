@@ -1,0 +1,121 @@
+#include "ui/layout.h"
+
+enum {
+    GAP = 3,         /* space, divider, space */
+    MARGIN = 2,      /* frame and space on each side */
+    LEFT_LEAST = 38, /* fits a level's row */
+    LEFT_MOST = 64,
+    CLUSTER_LEAST = 2,
+    STAGES_LEAST = 3
+};
+
+static int at_most(int value, int limit)
+{
+    return value < limit ? value : limit;
+}
+
+static int at_least(int value, int limit)
+{
+    return value > limit ? value : limit;
+}
+
+int nest_layout_left_width(int width)
+{
+    const int inside = width - 2 * MARGIN;
+    if (width < NEST_LAYOUT_TWO_COLUMNS) {
+        return inside;
+    }
+    return at_most(at_least((inside - GAP) * 2 / 5, LEFT_LEAST), LEFT_MOST);
+}
+
+/* Hands out rows from the top of a column. */
+struct column {
+    int x, y, width, left;
+};
+
+static struct nest_rect take(struct column *column, int rows, int gap)
+{
+    if (rows <= 0 || column->left <= 0) {
+        return (struct nest_rect){column->x, column->y, column->width, 0};
+    }
+    const int height = at_most(rows, column->left);
+    const struct nest_rect rect = {column->x, column->y, column->width, height};
+    const int used = at_most(height + gap, column->left);
+    column->y += used;
+    column->left -= used;
+    return rect;
+}
+
+/* Cluster, settings, plan and alternatives share the left column. The alternatives give way first,
+ * then the gaps, then the opened levels. */
+static void stack_left(struct column column, const struct nest_layout_wants *wants,
+                       struct nest_layout *out)
+{
+    const int fixed = 1 + wants->plan;
+    const int gap = column.left >= fixed + wants->cluster + 2 ? 1 : 0;
+    const int room = column.left - fixed - 2 * gap;
+    out->cluster = take(&column, at_least(at_most(wants->cluster, room), CLUSTER_LEAST), gap);
+    out->settings = take(&column, 1, gap);
+    out->plan = take(&column, wants->plan, gap);
+    out->alternatives = take(&column, column.left >= 2 ? wants->alternatives : 0, 0);
+}
+
+/* Rows at the bottom for the step and the reason. */
+static void stack_bottom(struct column column, const struct nest_layout_wants *wants,
+                         struct nest_layout *out)
+{
+    out->step = take(&column, out->roomy ? 1 + wants->step_parts : 2, out->roomy ? 1 : 0);
+    out->why = take(&column, column.left, 0);
+}
+
+static void side_by_side(int width, int top, int height, const struct nest_layout_wants *wants,
+                         struct nest_layout *out)
+{
+    const int inside = width - 2 * MARGIN;
+    const int left = nest_layout_left_width(width);
+    const int bottom = out->roomy ? 1 + wants->step_parts + 1 + 3 : at_most(4, height / 4);
+    const int upper = height - bottom - 1;
+    out->columns = true;
+    out->divider = MARGIN + left + 1;
+    out->rule = top + upper;
+    stack_left((struct column){MARGIN, top, left, upper}, wants, out);
+    out->stages = (struct nest_rect){MARGIN + left + GAP, top, inside - left - GAP, upper};
+    stack_bottom((struct column){MARGIN, top + upper + 1, inside, bottom}, wants, out);
+}
+
+/* Narrow: everything below each other; what does not fit is left out from the end. */
+static void stacked(int width, int top, int height, const struct nest_layout_wants *wants,
+                    struct nest_layout *out)
+{
+    struct column column = {MARGIN, top, width - 2 * MARGIN, height};
+    const int why = height >= 14 ? 2 : 0;
+    const int step = height >= 10 ? 2 : 0;
+    const int settings = height >= 8 ? 1 : 0;
+    const int plan = height >= 12 ? wants->plan : 0;
+    const int spare = height - why - step - settings - plan - STAGES_LEAST;
+    out->cluster = take(&column, at_most(wants->cluster, at_least(spare, CLUSTER_LEAST)), 0);
+    out->settings = take(&column, settings, 0);
+    out->plan = take(&column, plan, 0);
+    out->stages = take(&column, at_least(column.left - step - why, 0), 0);
+    out->step = take(&column, step, 0);
+    out->why = take(&column, why, 0);
+}
+
+void nest_layout_plan(int width, int height, const struct nest_layout_wants *wants,
+                      struct nest_layout *out)
+{
+    *out = (struct nest_layout){.divider = -1, .rule = -1};
+    if (width < NEST_LAYOUT_LEAST_WIDTH || height < NEST_LAYOUT_LEAST_HEIGHT) {
+        out->too_small = true;
+        return;
+    }
+    out->frame = (struct nest_rect){0, 0, width, height};
+    out->status = height - 2;
+    out->keys = height - 1;
+    out->roomy = width >= NEST_LAYOUT_ROOMY_WIDTH && height >= NEST_LAYOUT_ROOMY_HEIGHT;
+    if (width >= NEST_LAYOUT_TWO_COLUMNS && height >= 20) {
+        side_by_side(width, 1, height - 3, wants, out);
+    } else {
+        stacked(width, 1, height - 3, wants, out);
+    }
+}

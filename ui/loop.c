@@ -1,0 +1,76 @@
+/* The loop: wait, take in everything that is there, draw once. */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include "ui/app.h"
+
+enum { TERMINAL, SIGNALS, SESSION, SOURCES };
+
+/* The status that a shell reports for a process ended by the signal. */
+static int status_of(int number)
+{
+    return 128 + number;
+}
+
+static void take_signals(struct nest_app *app)
+{
+    for (int number = nest_screen_signal(app->screen); number != 0;
+         number = nest_screen_signal(app->screen)) {
+        if (number == SIGTERM || number == SIGHUP || number == SIGINT) {
+            app->done = true;
+            app->status = status_of(number);
+        } else if (number == SIGCONT) {
+            nest_screen_repaint(app->screen);
+        }
+    }
+}
+
+static void take_input(struct nest_app *app)
+{
+    for (;;) {
+        const struct nest_event event = nest_input_next();
+        if (event.kind == NEST_EVENT_NONE || app->done) {
+            return;
+        }
+        nest_app_handle(app, &event);
+    }
+}
+
+static void draw(struct nest_app *app, struct nest_canvas *canvas)
+{
+    (void)nest_screen_measure(app->screen);
+    canvas->ascii = app->screen->ascii;
+    if (nest_canvas_resize(canvas, app->screen->width, app->screen->height)) {
+        nest_app_draw(app, canvas);
+        nest_screen_show(app->screen, canvas);
+    }
+}
+
+int nest_app_run(struct nest_app *app)
+{
+    struct nest_canvas canvas = {0};
+    struct pollfd source[SOURCES] = {
+        [TERMINAL] = {.fd = STDIN_FILENO, .events = POLLIN},
+        [SIGNALS] = {.fd = app->screen->signals, .events = POLLIN},
+        [SESSION] = {.fd = nest_session_descriptor(app->session), .events = POLLIN},
+    };
+    while (!app->done) {
+        draw(app, &canvas);
+        if (poll(source, SOURCES, -1) < 0 && errno != EINTR) {
+            break;
+        }
+        take_signals(app);
+        take_input(app);
+        if (source[TERMINAL].revents & (POLLHUP | POLLERR | POLLNVAL)) {
+            app->status = status_of(SIGHUP);
+            break;
+        }
+        if (source[SESSION].revents & POLLIN) {
+            nest_app_refresh(app);
+        }
+    }
+    nest_canvas_free(&canvas);
+    return app->status;
+}

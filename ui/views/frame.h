@@ -1,0 +1,24 @@
+/* What surrounds every view: title and figures on top, tabs and state, the keys valid now. */
+#ifndef NEST_UI_VIEWS_FRAME_H
+#define NEST_UI_VIEWS_FRAME_H
+
+#include "session/session.h"
+#include "ui/hotspot.h"
+#include "ui/layout.h"
+
+struct nest_frame {
+    const struct nest_snapshot *snapshot;
+    const struct nest_layout *layout;
+    const char *note; /* a message, or what has the focus; NULL for none */
+    enum nest_role note_role;
+    unsigned contexts; /* for the keys */
+    bool keys;         /* false: something else is drawn in their row */
+};
+
+void nest_frame_draw(const struct nest_frame *frame, struct nest_canvas *canvas,
+                     struct nest_hotspots *hotspots);
+
+/* The whole screen when it is too small for anything else. */
+void nest_frame_draw_too_small(struct nest_canvas *canvas);
+
+#endif

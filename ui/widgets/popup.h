@@ -1,0 +1,36 @@
+/* A window over the view: text to scroll, or a list to choose from. */
+#ifndef NEST_UI_WIDGETS_POPUP_H
+#define NEST_UI_WIDGETS_POPUP_H
+
+#include "base/arena.h"
+#include "ui/hotspot.h"
+
+enum nest_popup_kind { NEST_POPUP_NONE, NEST_POPUP_TEXT, NEST_POPUP_LIST };
+
+struct nest_popup {
+    enum nest_popup_kind kind;
+    struct nest_arena arena; /* of the title and the lines */
+    const char *title;
+    int count;
+    const char **line;
+    int cursor, first;
+    int page; /* rows seen at the last drawing */
+};
+
+/* Opens with the lines of text (split at newlines; copied). */
+void nest_popup_text(struct nest_popup *popup, const char *title, const char *text);
+
+/* Opens with names to choose from (NULL-ended; copied), the cursor on current if it is there. */
+void nest_popup_list(struct nest_popup *popup, const char *title, const char *const *names,
+                     const char *current);
+
+void nest_popup_close(struct nest_popup *popup);
+
+/* Scrolls or moves the mark; false when the action is none of these. */
+bool nest_popup_act(struct nest_popup *popup, enum nest_action action);
+
+/* Draws in the middle. A click on a list's line is noted as spot.index with pane NONE. */
+void nest_popup_draw(struct nest_popup *popup, struct nest_canvas *canvas,
+                     struct nest_hotspots *hotspots);
+
+#endif
