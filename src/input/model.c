@@ -209,11 +209,11 @@ static void check_experts(const struct nest_model_spec *model, const struct nest
 
 static int64_t part_size(const struct nest_field *field, const struct nest_model_spec *model)
 {
-    return field->type == NEST_FIELD_COUNT ? *(const int64_t *)((const char *)model + field->offset)
-                                           : 0;
+    const void *place = (const char *)model + field->offset;
+    return field->type == NEST_FIELD_FLAG ? *(const bool *)place : *(const int64_t *)place;
 }
 
-/* A part that is there at all has all of its sizes. */
+/* A part that is there at all has all of its sizes. Parts hold counts and flags only. */
 static void check_part(const char *key, const struct nest_field *table,
                        const struct nest_model_spec *model, const struct nest_origin *origin,
                        struct nest_errors *errors)

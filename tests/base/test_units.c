@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "base/units.h"
+#include "support/seed.h"
 
 static const char *parse(const char *text, enum nest_unit unit, double *out)
 {
@@ -172,10 +173,11 @@ static double random_value(uint64_t *seed)
 
 static void exact_text_reads_back(void **state)
 {
-    uint64_t seed = 20260311;
+    uint64_t seed = test_seed() * 0x9e3779b97f4a7c15U;
     (void)state;
-    print_message("seed %llu\n", (unsigned long long)seed);
-    for (int i = 0; i < 20000; i++) {
+    const int instances = test_instances(20000);
+    print_message("seed %llu\n", (unsigned long long)test_seed());
+    for (int i = 0; i < instances; i++) {
         const enum nest_unit unit = (enum nest_unit)(next_random(&seed) % 6);
         const double value = random_value(&seed);
         char text[64];

@@ -17,8 +17,9 @@
 #include "input/doc.h"
 #include "support/cluster.h"
 #include "support/input.h"
+#include "support/seed.h"
 
-enum { TEXT_MAX = 1 << 14, FILES_MAX = 512, ROUNDS = 3 };
+enum { TEXT_MAX = 1 << 14, FILES_MAX = 512 };
 
 struct corpus {
     const char *path[FILES_MAX];
@@ -164,10 +165,11 @@ static bool replay(const struct nest_library *library, const char *path, const c
 static void changed_files_are_survived(void **state)
 {
     struct test_input input;
-    struct test_random random = {20260311};
+    struct test_random random = {test_seed()};
     struct corpus corpus = {.count = 0};
     char path[] = "/tmp/nest-mutation-XXXXXX";
     static char text[TEXT_MAX];
+    const int rounds = test_instances(3);
     int good = 0;
     (void)state;
     print_message("seed %llu\n", (unsigned long long)random.state);
@@ -179,7 +181,7 @@ static void changed_files_are_survived(void **state)
     (void)close(mkstemp(path));
     for (int i = 0; i < corpus.count; i++) {
         const size_t length = read_file(corpus.path[i], text);
-        for (int round = 0; round < ROUNDS; round++) {
+        for (int round = 0; round < rounds; round++) {
             static char changed[TEXT_MAX];
             size_t size = length;
             memcpy(changed, text, length);
@@ -191,7 +193,7 @@ static void changed_files_are_survived(void **state)
     }
     (void)unlink(path);
     print_message("%d files, %d variants loaded\n", corpus.count, good);
-    assert_true(good > 20);
+    assert_true(good > 5 * rounds);
     test_input_end(&input);
 }
 
@@ -216,7 +218,7 @@ static void one_file_is_replayed(void **state)
 static void typed_text_is_survived(void **state)
 {
     struct test_input input;
-    struct test_random random = {7};
+    struct test_random random = {test_seed()};
     struct nest_scenario_spec scenario;
     (void)state;
     test_input_begin(&input);

@@ -10,6 +10,7 @@
 
 #include "support/cluster.h"
 #include "support/input.h"
+#include "support/seed.h"
 
 static const char inline_scenario[] =
     "name: \"odd: name, with {braces} \\\"quotes\\\" and \\\\\"\n"
@@ -244,11 +245,12 @@ static void random_pin(struct test_input *input, struct test_random *random,
 
 static void edited_scenarios_load_back(void **state)
 {
-    struct test_random random = {20260311};
+    struct test_random random = {test_seed()};
     (void)state;
     print_message("seed %llu\n", (unsigned long long)random.state);
+    const int rounds = test_instances(60);
     int changed = 0;
-    for (int round = 0; round < 60; round++) {
+    for (int round = 0; round < rounds; round++) {
         struct test_input input;
         struct nest_scenario_spec scenario;
         const struct nest_mark mark = {"--set", 1, 1};
@@ -276,7 +278,7 @@ static void edited_scenarios_load_back(void **state)
         assert_round_trip(&input, &scenario);
         test_input_end(&input);
     }
-    assert_true(changed > 300);
+    assert_true(changed > 3 * rounds);
 }
 
 int main(void)
