@@ -12,6 +12,23 @@ static const struct entry {
 } entries[] = {
     {{"hf", "a Hugging Face config.json → a model", 1}, nest_import_hf},
     {{"slurm", "Slurm topology.conf or topology.yaml", 1}, nest_import_slurm},
+    {{"nvidia-smi", "the output of nvidia-smi topo -m", 1}, nest_import_nvidia_smi},
+    {{"astra-sim", "ASTRA-sim network: analytical YAML, logical JSON or htsim .topo", 1},
+     nest_import_astra},
+    {{"nest", "NEST's solver input → a scenario", 1}, nest_import_nest},
+    {{"nest-args", "command-line arguments of the NEST artifact", 1}, nest_import_nest_args},
+    {{"tpu", "a TPU slice, such as v5p-128 or 4x4x8", 1}, nest_import_tpu},
+    {{"csv", "a table of levels, or NetBox cables (and interfaces)", 2}, nest_import_csv},
+    {{"ibnetdiscover", "the output of ibnetdiscover, with or without -p", 1},
+     nest_import_ibnetdiscover},
+    {{"k8s", "Kubernetes nodes with topology labels (Kueue, GKE, EKS, topograph)", 2},
+     nest_import_k8s},
+    {{"aws", "EC2 DescribeInstanceTopology JSON", 1}, nest_import_aws},
+    {{"topograph", "a topograph model", 1}, nest_import_topograph},
+    {{"calculon", "a Calculon system JSON", 1}, nest_import_calculon},
+    {{"nccl", "NCCL topology XML", 1}, nest_import_nccl},
+    {{"hwloc", "hwloc (lstopo) XML", 1}, nest_import_hwloc},
+    {{"simai", "a SimAI topology", 1}, nest_import_simai},
 };
 
 enum { ENTRIES = sizeof entries / sizeof entries[0] };
