@@ -54,10 +54,14 @@ static const struct nest_device_spec *find_device(struct device_cache *cache, co
     return added;
 }
 
-static bool is_judged(const struct nest_measurement *run)
+/* Runs that are not to be judged are predicted as well where their layout is complete, for whoever
+ * reads the rows; no summary counts them. */
+static bool is_predicted(const struct nest_measurement *run)
 {
+    const bool whole = run->tp * run->pp * run->dp * run->cp == run->devices && run->layers > 0 &&
+                       run->heads > 0 && run->global_batch > 0 && run->vocab > 0;
     return run->kind == NEST_RUN_OUT_OF_MEMORY ||
-           (run->kind == NEST_RUN_MEASURED && run->scored != NEST_SCORED_NO);
+           (run->kind == NEST_RUN_MEASURED && (run->scored != NEST_SCORED_NO || whole));
 }
 
 /* Why a run was not predicted, on standard error. */
@@ -87,13 +91,15 @@ static void judge_all(struct nest_cli *cli, struct nest_validation *report)
         struct nest_errors faults;
         struct nest_judged judged = {0};
         nest_errors_init(&faults, &scratch);
-        if (!is_judged(run)) {
+        if (!is_predicted(run)) {
             continue;
         }
         const struct nest_device_spec *device = find_device(cache, run->device);
         if (!device || nest_judge(run, device, &scratch, &judged, &faults) != NEST_OK) {
-            report_skipped(cli, run, &faults);
-            report->skipped++;
+            if (run->scored != NEST_SCORED_NO) {
+                report_skipped(cli, run, &faults);
+                report->skipped++;
+            }
         } else {
             nest_validation_record(report, run, &judged);
         }

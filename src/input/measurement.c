@@ -89,7 +89,8 @@ static void read_layout(struct reader *r, struct nest_measurement *m)
     m->cp = degree(r, "cp");
     m->ep = degree(r, "ep");
     m->virtual_stages = degree(r, "vpp");
-    m->sp = is(text(r->record, "sp"), "true");
+    const char *sp = text(r->record, "sp");
+    m->sp = *sp ? is(sp, "true") : -1;
     m->zero = *text(r->record, "zero") ? (int)count(r, r->record, "zero") : -1;
     const char *recompute = text(r->record, "recompute");
     m->recompute = is(recompute, "none")        ? NEST_RECOMPUTE_NONE

@@ -31,7 +31,7 @@ struct nest_measurement {
     double nic;         /* bytes/s per device and direction; 0 = not stated */
 
     int64_t devices, tp, pp, dp, cp, ep, virtual_stages;
-    bool sp;
+    int sp;        /* 0 or 1, -1 = not stated */
     int zero;      /* -1 = not stated */
     int recompute; /* enum nest_recompute, -1 = not stated */
     int64_t micro_batch, global_batch;

@@ -83,11 +83,21 @@ void nest_rebuild_model(const struct nest_measurement *run, struct nest_model_sp
     }
 }
 
+/* Jobs on NVL72 racks take the same number of devices of each: the largest that divides them all.
+ */
+static int64_t whole_node(const struct nest_measurement *run)
+{
+    int64_t node = run->per_node > 0 && run->per_node < run->devices ? run->per_node : run->devices;
+    while (run->devices % node != 0 && node > run->per_node / 2) {
+        node--;
+    }
+    return run->devices % node == 0 ? node : run->per_node;
+}
+
 void nest_rebuild_cluster(const struct nest_measurement *run, const struct nest_device_spec *device,
                           struct nest_cluster_spec *out)
 {
-    const int64_t node =
-        run->per_node > 0 && run->per_node < run->devices ? run->per_node : run->devices;
+    const int64_t node = whole_node(run);
     const double nic = run->nic > 0.0 ? run->nic : device->scale_out;
     *out = (struct nest_cluster_spec){.id = run->id, .name = run->id, .device = device};
     out->level[out->levels++] = (struct nest_level_spec){
@@ -201,7 +211,8 @@ static void set_pins(const struct nest_measurement *run, struct nest_pins_spec *
     pin(out, NEST_PIN_CP, run->cp);
     pin(out, NEST_PIN_EP, run->ep);
     pin(out, NEST_PIN_ETP, 1);
-    pin(out, NEST_PIN_SP, run->sp && run->tp > 1);
+    /* Where it is not stated: recipes have it on since flash attention made the rest small. */
+    pin(out, NEST_PIN_SP, run->tp > 1 && (run->sp >= 0 ? run->sp == 1 : has_flash(run)));
     pin(out, NEST_PIN_ZERO, zero);
     pin(out, NEST_PIN_MICRO_BATCH, run->micro_batch);
     pin(out, NEST_PIN_VIRTUAL_STAGES, run->pp > 1 ? run->virtual_stages : 1);
