@@ -25,6 +25,17 @@ static enum nest_status search_plan(struct nest_cli *cli, struct nest_planned *o
     return status;
 }
 
+/* With a plan in hand, what was collected are warnings: what a framework would change silently. */
+static void print_warnings(struct nest_cli *cli)
+{
+    for (size_t i = 0; i < cli->errors.count; i++) {
+        const struct nest_error *warning = &cli->errors.item[i];
+        nest_cli_warn(cli, "warning: %s%s%s", warning->message, warning->hint ? "; " : "",
+                      warning->hint ? warning->hint : "");
+    }
+    cli->errors.count = 0;
+}
+
 enum nest_status nest_cli_plan(struct nest_cli *cli, bool search, struct nest_planned *out)
 {
     static const char *none[] = {NULL};
@@ -45,6 +56,7 @@ enum nest_status nest_cli_plan(struct nest_cli *cli, bool search, struct nest_pl
     if (status != NEST_OK) {
         return status;
     }
+    print_warnings(cli);
     return nest_plan_evaluate(problem, &out->plan, &cli->arena, &out->prediction) ? NEST_OK
                                                                                   : NEST_NO_MEMORY;
 }

@@ -114,6 +114,19 @@ static int64_t choose_strategy(struct builder *b, struct nest_strategy *s)
     return pp;
 }
 
+/* KV heads fewer than tp are legal, and worth a word (framework rules M7). */
+static void warn_of_replication(struct builder *b, const struct nest_strategy *s)
+{
+    const struct nest_model_spec *model = b->problem->model->spec;
+    if (model->attention != NEST_ATTENTION_MLA && model->kv_heads > 0 && s->tp > model->kv_heads) {
+        nest_errors_add(b->errors, b->problem->pins.pin[NEST_PIN_TP].mark, "tp",
+                        "Megatron-LM accepts it from core 0.16 on",
+                        "each of the %" PRId64 " kv heads is replicated on %" PRId64
+                        " of the tp %" PRId64 " ranks",
+                        model->kv_heads, s->tp / model->kv_heads, s->tp);
+    }
+}
+
 /* n things over s places: evenly, the remainder one each to the places just before the last. */
 static int64_t even_share(int64_t n, int64_t s, int64_t i)
 {
@@ -253,6 +266,7 @@ enum nest_status nest_plan_from_pins(const struct nest_problem *problem, struct 
     if (b.failed || !nest_rules_check(problem, &out->strategy, pp, errors)) {
         return NEST_NO;
     }
+    warn_of_replication(&b, &out->strategy);
     const int64_t chunks = out->strategy.virtual_stages;
     if (!allocate_stages(&b, pp, chunks, out)) {
         return NEST_NO_MEMORY;
