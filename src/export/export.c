@@ -4,7 +4,12 @@
 
 const struct nest_export_format nest_export_formats[] = {
     {"megatron", nest_export_megatron},
+    {"nemo", nest_export_nemo},
+    {"deepspeed", nest_export_deepspeed},
+    {"torchtitan", nest_export_torchtitan},
+    {"torchtitan-toml", nest_export_torchtitan_toml},
     {"rankmap", nest_export_rankmap},
+    {"dot", nest_export_dot},
     {NULL, NULL},
 };
 

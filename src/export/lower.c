@@ -74,7 +74,37 @@ static void set_zero(struct lowering *l, int zero, const char *why)
     l->changed = true;
 }
 
-static void lower_zero(struct lowering *l)
+static bool price(struct lowering *l, const struct nest_plan *plan,
+                  struct nest_prediction *prediction)
+{
+    return nest_plan_evaluate(l->in->problem, plan, l->in->arena, prediction);
+}
+
+/* What ZeRO 1 becomes where there is none: 0 if that fits and is faster, else 2. */
+static bool replace_zero1(struct lowering *l, int *zero)
+{
+    const int choice[] = {0, 2};
+    struct nest_prediction prediction[2];
+    for (int c = 0; c < 2; c++) {
+        struct nest_plan plan;
+        if (!nest_plan_copy(l->plan, l->in->arena, &plan)) {
+            return false;
+        }
+        plan.strategy.zero = choice[c];
+        for (int i = 0; i < plan.stages; i++) {
+            plan.stage[i].zero = choice[c];
+        }
+        if (!price(l, &plan, &prediction[c])) {
+            return false;
+        }
+    }
+    const bool unsharded = prediction[0].feasible &&
+                           (prediction[0].step <= prediction[1].step || !prediction[1].feasible);
+    *zero = unsharded ? 0 : 2;
+    return true;
+}
+
+static bool lower_zero(struct lowering *l)
 {
     struct nest_strategy *s = &l->plan->strategy;
     const int64_t replicas = nest_strategy_dp(s) * s->cp;
@@ -92,16 +122,21 @@ static void lower_zero(struct lowering *l)
                  "does not combine a higher one with a pipeline");
     }
     if (s->zero == 1 && !l->dialect->zero1) {
-        set_zero(l, 2, "has no ZeRO 1");
+        int zero = 2;
+        if (!replace_zero1(l, &zero)) {
+            return false;
+        }
+        set_zero(l, zero, "has no ZeRO 1");
     }
-    if (s->zero == 1 && s->shard != replicas && !l->dialect->zero1_shards) {
+    if (s->zero > 0 && s->shard != replicas && s->zero < l->dialect->shard_groups_from) {
         nest_note(l->notes,
                   "shard: %" PRId64 " becomes %" PRId64
-                  ", because %s divides ZeRO 1 state over all replicas",
-                  s->shard, replicas, l->dialect->name);
+                  ", because %s divides ZeRO %d state over all replicas",
+                  s->shard, replicas, l->dialect->name, s->zero);
         s->shard = replicas;
         l->changed = true;
     }
+    return true;
 }
 
 static void lower_sp(struct lowering *l)
@@ -191,12 +226,6 @@ static bool nest_order_legal(const struct lowering *l)
     return l->dialect->order_nest && s->tp * s->cp == expert_width;
 }
 
-static bool price(struct lowering *l, const struct nest_plan *plan,
-                  struct nest_prediction *prediction)
-{
-    return nest_plan_evaluate(l->in->problem, plan, l->in->arena, prediction);
-}
-
 /* Puts dp replicas side by side (out = 1) or one behind the other (out = dp), and packs. */
 static void reorder(struct lowering *l, struct nest_plan *plan, bool megatron)
 {
@@ -235,9 +264,12 @@ static bool lower_order(struct lowering *l)
         }
     }
     char from[64], to[64];
-    nest_note(l->notes, "order: %s becomes %s, because %s has no such rank order",
+    nest_note(l->notes, "order: %s becomes %s, because %s %s",
               nest_order_format(&before, from, sizeof from),
-              nest_order_format(&l->plan->strategy, to, sizeof to), l->dialect->name);
+              nest_order_format(&l->plan->strategy, to, sizeof to), l->dialect->name,
+              before.dp_in == 1 && l->dialect->order_nest
+                  ? "has that rank order only where expert dp equals dp"
+                  : "has no such rank order");
     l->changed = true;
     return true;
 }
@@ -310,10 +342,9 @@ enum nest_status nest_lower(const struct nest_export *in, const struct nest_dial
         return refused;
     }
     lower_recompute(&l);
-    lower_zero(&l);
     lower_sp(&l);
     lower_etp(&l);
-    if (!lower_interleaving(&l) || !lower_order(&l)) {
+    if (!lower_zero(&l) || !lower_interleaving(&l) || !lower_order(&l)) {
         return NEST_NO_MEMORY;
     }
     const int64_t idle = in->problem->cluster->devices - plan->devices_used;

@@ -9,11 +9,10 @@ struct nest_dialect {
     const char *name;
     bool interleaving;       /* virtual stages */
     bool order_nest;         /* tp-cp-pp-dp beside tp-cp-dp-pp */
-    bool uneven_stages;      /* any number of layers per stage */
     bool moe_needs_sp;       /* MoE with tp > 1 only with sequence parallelism */
     bool sp_follows_tp;      /* sequence parallelism is on with tp > 1, always */
-    bool zero1;              /* has a ZeRO 1; else 1 becomes 2 */
-    bool zero1_shards;       /* ZeRO 1 can divide over less than all replicas */
+    bool zero1;              /* has a ZeRO 1; else 1 becomes 0 or 2 */
+    int shard_groups_from;   /* least ZeRO that can divide over fewer than all replicas */
     bool etp;                /* expert tensor parallelism */
     int zero_with_pipeline;  /* most ZeRO with pp > 1 */
     bool microbatches_cover; /* refuses fewer microbatches than stages */

@@ -141,9 +141,6 @@ static void add_training(struct script *script)
     if (train->optimizer == NEST_SGD) {
         argument(script, "--optimizer sgd");
     }
-    if (train->flash) {
-        argument(script, "--use-flash-attn");
-    }
     add_zero(script);
     add_recompute(script);
     break_line(script);
@@ -170,9 +167,6 @@ static void add_attention(struct script *script)
     }
     if (m->head_dim * m->heads != m->hidden) {
         argument(script, "--kv-channels %" PRId64, m->head_dim);
-    }
-    if (m->attention == NEST_ATTENTION_WINDOW && m->window > 0) {
-        argument(script, "--window-size %" PRId64 ",0", m->window);
     }
 }
 
@@ -243,6 +237,10 @@ static void note_model(const struct nest_problem *problem, struct nest_notes *no
     if (m->position == NEST_POSITION_ALIBI) {
         nest_note(notes, "ALiBi positions have no argument: exported without position embeddings");
     }
+    if (m->attention == NEST_ATTENTION_WINDOW) {
+        nest_note(notes, "the attention window of %" PRId64 " tokens is set in the model's code",
+                  m->window);
+    }
     if (!m->causal) {
         nest_note(notes, "the model is not causal: started with pretrain_bert.py");
     }
@@ -284,7 +282,7 @@ enum nest_status nest_export_megatron(const struct nest_export *in, struct nest_
     nest_megatron_notes(in->problem, &plan, notes);
     note_model(in->problem, notes);
     nest_strbuf_add(out, "#!/bin/sh\n");
-    nest_export_preamble(in, &prediction, notes, "# ", out);
+    nest_export_preamble(in, &plan, &prediction, notes, "# ", out);
     nest_strbuf_add(out,
                     "# Add the data, tokenizer, optimizer schedule and checkpoint arguments.\n");
     add_launch(in, &plan, out);

@@ -8,10 +8,9 @@ const struct nest_dialect nest_dialect_megatron = {
     .name = "Megatron-LM",
     .interleaving = true,
     .order_nest = true,
-    .uneven_stages = true,
     .moe_needs_sp = true,
     .zero1 = true,
-    .zero1_shards = true,
+    .shard_groups_from = 1,
     .etp = true,
     .zero_with_pipeline = 1,
 };
@@ -91,14 +90,15 @@ void nest_megatron_notes(const struct nest_problem *problem, const struct nest_p
     }
 }
 
-void nest_export_preamble(const struct nest_export *in, const struct nest_prediction *prediction,
-                          const struct nest_notes *notes, const char *mark, struct nest_strbuf *out)
+void nest_export_preamble(const struct nest_export *in, const struct nest_plan *plan,
+                          const struct nest_prediction *prediction, const struct nest_notes *notes,
+                          const char *mark, struct nest_strbuf *out)
 {
-    char plan[256];
+    char text[256];
     nest_strbuf_printf(out, "%s%s on %s: %" PRId64 " of %" PRId64 " devices\n", mark,
-                       in->scenario->model.name, in->scenario->cluster.name, in->plan->devices_used,
+                       in->scenario->model.name, in->scenario->cluster.name, plan->devices_used,
                        in->problem->cluster->devices);
-    nest_strbuf_printf(out, "%s%s\n", mark, nest_plan_format(in->plan, plan, sizeof plan));
+    nest_strbuf_printf(out, "%s%s\n", mark, nest_plan_format(plan, text, sizeof text));
     nest_strbuf_printf(out, "%spredicted: step %.4g s, %.4g tokens/s, MFU %.1f%%\n", mark,
                        nest_to_seconds(prediction->step), prediction->tokens_per_s,
                        100 * prediction->mfu);

@@ -20,10 +20,10 @@ void nest_megatron_notes(const struct nest_problem *problem, const struct nest_p
 /* Devices per node as a launcher counts them: those of an innermost group, or all if fewer. */
 int64_t nest_ranks_per_node(const struct nest_problem *problem, const struct nest_plan *plan);
 
-/* The lines that open every script: what was planned, what was predicted, the notes. Each begins
- * with mark ("# "). */
-void nest_export_preamble(const struct nest_export *in, const struct nest_prediction *prediction,
-                          const struct nest_notes *notes, const char *mark,
-                          struct nest_strbuf *out);
+/* The lines that open every script: what is exported, what is predicted for it, the notes. Each
+ * begins with mark ("# "). */
+void nest_export_preamble(const struct nest_export *in, const struct nest_plan *plan,
+                          const struct nest_prediction *prediction, const struct nest_notes *notes,
+                          const char *mark, struct nest_strbuf *out);
 
 #endif
