@@ -6,25 +6,6 @@
 #include "cli/validation.h"
 #include "plan/judge.h"
 
-/* Reads every table; adds their runs to the report. */
-static enum nest_status read_tables(struct nest_cli *cli, struct nest_validation *report)
-{
-    enum nest_status status = NEST_OK;
-    for (int i = 0; i < cli->args.operand_count; i++) {
-        struct nest_measurement *runs = NULL;
-        int count = 0;
-        if (nest_load_measurements(cli->args.operand[i], &cli->arena, &runs, &count,
-                                   &cli->errors) != NEST_OK) {
-            status = NEST_BAD_INPUT;
-            continue;
-        }
-        if (!nest_validation_add(report, runs, count)) {
-            return NEST_NO_MEMORY;
-        }
-    }
-    return status;
-}
-
 /* Devices are loaded once each. */
 struct device_cache {
     struct nest_cli *cli;
@@ -54,6 +35,65 @@ static const struct nest_device_spec *find_device(struct device_cache *cache, co
     return added;
 }
 
+/* One table of timings, predicted. NEST_NO if it holds something else. */
+static enum nest_status read_timings(struct nest_cli *cli, struct device_cache *cache,
+                                     const char *path, struct nest_validation *report)
+{
+    struct nest_timing *timing = NULL;
+    int count = 0;
+    const enum nest_status status =
+        nest_load_timings(path, &cli->arena, &timing, &count, &cli->errors);
+    if (status != NEST_OK) {
+        return status;
+    }
+    if (!nest_collectives_reserve(&report->collectives, count)) {
+        return NEST_NO_MEMORY;
+    }
+    for (int i = 0; i < count; i++) {
+        const struct nest_device_spec *device =
+            timing[i].device ? find_device(cache, timing[i].device) : NULL;
+        const double predicted =
+            device ? nest_timing_predict(&timing[i], device, &cli->arena) : -1.0;
+        if (predicted >= 0.0) {
+            nest_collectives_record(&report->collectives, &timing[i], predicted);
+        } else {
+            fprintf(cli->err, "nest validate: %s is not predicted: its device is not known\n",
+                    timing[i].id);
+        }
+    }
+    return NEST_OK;
+}
+
+/* Reads every table; adds their runs to the report. */
+static enum nest_status read_tables(struct nest_cli *cli, struct device_cache *cache,
+                                    struct nest_validation *report)
+{
+    enum nest_status status = NEST_OK;
+    for (int i = 0; i < cli->args.operand_count; i++) {
+        struct nest_measurement *runs = NULL;
+        int count = 0;
+        const enum nest_status timings = read_timings(cli, cache, cli->args.operand[i], report);
+        if (timings != NEST_NO) {
+            status = timings == NEST_OK ? status : timings;
+            continue;
+        }
+        const enum nest_status read =
+            nest_load_measurements(cli->args.operand[i], &cli->arena, &runs, &count, &cli->errors);
+        if (read == NEST_NO) {
+            fprintf(cli->err, "nest validate: %s holds no measurements\n", cli->args.operand[i]);
+            continue;
+        }
+        if (read != NEST_OK) {
+            status = NEST_BAD_INPUT;
+            continue;
+        }
+        if (!nest_validation_add(report, runs, count)) {
+            return NEST_NO_MEMORY;
+        }
+    }
+    return status;
+}
+
 /* Runs that are not to be judged are predicted as well where their layout is complete, for whoever
  * reads the rows; no summary counts them. */
 static bool is_predicted(const struct nest_measurement *run)
@@ -78,14 +118,10 @@ static void report_skipped(struct nest_cli *cli, const struct nest_measurement *
     nest_strbuf_free(&line);
 }
 
-static void judge_all(struct nest_cli *cli, struct nest_validation *report)
+static void judge_all(struct nest_cli *cli, struct device_cache *cache,
+                      struct nest_validation *report)
 {
-    struct device_cache *cache = NEST_NEW(&cli->arena, struct device_cache, 1);
     struct nest_arena scratch = NEST_ARENA_INIT;
-    if (!cache) {
-        return;
-    }
-    cache->cli = cli;
     for (int i = 0; i < report->runs; i++) {
         const struct nest_measurement *run = report->run[i];
         struct nest_errors faults;
@@ -110,23 +146,33 @@ static void judge_all(struct nest_cli *cli, struct nest_validation *report)
 
 static int run_validate(struct nest_cli *cli)
 {
-    struct nest_validation report = {.arena = &cli->arena};
+    struct nest_validation report = {.arena = &cli->arena, .collectives.arena = &cli->arena};
+    struct device_cache *cache = NEST_NEW(&cli->arena, struct device_cache, 1);
+    if (!cache) {
+        return nest_cli_fail(cli, NEST_NO_MEMORY);
+    }
+    cache->cli = cli;
     if (!cli->library.root && nest_library_find(&cli->arena, &cli->library) != NEST_OK) {
         return nest_cli_usage(cli, "set NEST_DATA to the folder that holds topologies/",
                               "the shipped devices are not found");
     }
-    const enum nest_status status = read_tables(cli, &report);
+    const enum nest_status status = read_tables(cli, cache, &report);
     if (status != NEST_OK) {
         return nest_cli_fail(cli, status);
     }
-    judge_all(cli, &report);
+    judge_all(cli, cache, &report);
     if (nest_args_has(&cli->args, NEST_OPT_JSON)) {
-        nest_validation_json(&report, cli->out);
-    } else {
-        nest_validation_print(&report, cli->out);
+        return nest_validation_json(&report, cli->out) ? NEST_EXIT_DONE
+                                                       : nest_cli_fail(cli, NEST_NO_MEMORY);
     }
+    nest_validation_print(&report, cli->out);
     return NEST_EXIT_DONE;
 }
+
+static const struct nest_option options[] = {
+    {NEST_OPT_JSON, "json", 'j', NULL, "Print JSON", NULL},
+    NEST_OPTIONS_END,
+};
 
 const struct nest_command nest_command_validate = {
     .name = "validate",
@@ -136,7 +182,9 @@ const struct nest_command nest_command_validate = {
         "Reads tables of measured runs, rebuilds each run's cluster and configuration, predicts "
         "it, and prints prediction, measurement and error for every row, with mean, median, "
         "90th percentile and maximum by source, device and quantity. Rows whose source leaves "
-        "recomputation or sharding open are reported apart.",
+        "recomputation or sharding open are reported apart. Tables of measured collectives are "
+        "predicted as well.",
+    .options = options,
     .complete = NEST_COMPLETE_FILE,
     .least = 1,
     .most = -1,

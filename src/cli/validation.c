@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { JSON_MOST = 1 << 28 };
+
 /* Absolute errors of the entries that a filter lets through. */
 struct spread {
     int count;
@@ -184,6 +186,10 @@ void nest_validation_print(const struct nest_validation *report, FILE *out)
 {
     static const char *const title[] = {"configuration fully stated",
                                         "recomputation or sharding not stated"};
+    nest_collectives_print(&report->collectives, out);
+    if (report->runs == 0) {
+        return;
+    }
     print_rows(report, out);
     for (int memory = 0; memory < 2; memory++) {
         for (int scored = 0; scored < 2; scored++) {
@@ -208,56 +214,45 @@ void nest_validation_print(const struct nest_validation *report, FILE *out)
     fprintf(out, "Runs that could not be rebuilt: %d\n", report->skipped);
 }
 
-static void json_text(FILE *out, const char *text)
+static void json_spread(struct nest_json *json, const char *name, const struct spread *s)
 {
-    fputc('"', out);
-    for (; *text; text++) {
-        if (*text == '"' || *text == '\\') {
-            fputc('\\', out);
-        }
-        if ((unsigned char)*text >= 0x20) {
-            fputc(*text, out);
-        }
-    }
-    fputc('"', out);
+    nest_json_object(json, name);
+    nest_json_integer(json, "rows", s->count);
+    nest_json_number(json, "mean", s->mean);
+    nest_json_number(json, "median", s->median);
+    nest_json_number(json, "p90", s->p90);
+    nest_json_number(json, "max", s->max);
+    nest_json_number(json, "bias", s->bias);
+    nest_json_end(json);
 }
 
-static void json_spread(FILE *out, const char *name, const struct spread *s)
-{
-    json_text(out, name);
-    fprintf(out,
-            ": {\"rows\": %d, \"mean\": %.6f, \"median\": %.6f, \"p90\": %.6f, \"max\": %.6f, "
-            "\"bias\": %.6f}",
-            s->count, s->mean, s->median, s->p90, s->max, s->bias);
-}
-
-static void json_rows(const struct nest_validation *report, FILE *out)
+static void json_rows(const struct nest_validation *report, struct nest_json *json)
 {
     static const char *const scored[] = {"full", "partial", "no"};
     for (int i = 0; i < report->entries; i++) {
         const struct nest_validation_entry *e = &report->entry[i];
-        fprintf(out, "%s\n  {\"id\": ", i ? "," : "");
-        json_text(out, e->run->id);
-        fprintf(out, ", \"source\": ");
-        json_text(out, e->run->table);
-        fprintf(out, ", \"device\": ");
-        json_text(out, e->run->device);
-        fprintf(out, ", \"scored\": \"%s\", \"quantity\": \"%s\", \"predicted\": %.9g",
-                scored[e->run->scored], nest_quantity_name(e->verdict.quantity),
-                e->verdict.predicted);
+        nest_json_object(json, NULL);
+        nest_json_text(json, "id", e->run->id);
+        nest_json_text(json, "source", e->run->table);
+        nest_json_text(json, "device", e->run->device);
+        nest_json_text(json, "scored", scored[e->run->scored]);
+        nest_json_text(json, "quantity", nest_quantity_name(e->verdict.quantity));
+        nest_json_number(json, "predicted", e->verdict.predicted);
         if (e->verdict.measured > 0.0) {
-            fprintf(out, ", \"measured\": %.9g, \"error\": %.6f", e->verdict.measured,
-                    e->verdict.error);
+            nest_json_number(json, "measured", e->verdict.measured);
+            nest_json_number(json, "error", e->verdict.error);
         } else {
-            fprintf(out, ", \"measured\": null, \"error\": null");
+            nest_json_null(json, "measured");
+            nest_json_null(json, "error");
         }
-        fprintf(out, ", \"feasible\": %s}", e->feasible ? "true" : "false");
+        nest_json_bool(json, "feasible", e->feasible);
+        nest_json_end(json);
     }
 }
 
-static void json_groups(const struct nest_validation *report, bool by_table, FILE *out)
+static void json_groups(const struct nest_validation *report, bool by_table, struct nest_json *json)
 {
-    const char *separator = "";
+    nest_json_object(json, by_table ? "by_source" : "by_device");
     for (int i = 0; i < report->entries; i++) {
         const struct nest_measurement *run = report->entry[i].run;
         const struct filter filter = {.scored = NEST_SCORED_FULL,
@@ -266,36 +261,52 @@ static void json_groups(const struct nest_validation *report, bool by_table, FIL
                                       .quantity = -1};
         const struct spread s = measure(report, &filter);
         if (is_first(report, i, by_table) && s.count > 0) {
-            fprintf(out, "%s\n   ", separator);
-            json_spread(out, by_table ? run->table : run->device, &s);
-            separator = ",";
+            json_spread(json, by_table ? run->table : run->device, &s);
         }
     }
+    nest_json_end(json);
 }
 
-void nest_validation_json(const struct nest_validation *report, FILE *out)
+static void json_summary(const struct nest_validation *report, struct nest_json *json)
 {
     static const char *const name[2][2] = {{"full", "partial"}, {"memory", "memory_partial"}};
-    fprintf(out, "{\"rows\": [");
-    json_rows(report, out);
-    fprintf(out, "],\n \"summary\": {");
+    nest_json_object(json, "summary");
     for (int memory = 0; memory < 2; memory++) {
         for (int scored = 0; scored < 2; scored++) {
             const struct filter filter = {
                 .scored = (enum nest_run_scored)scored, .memory = memory, .quantity = -1};
             const struct spread s = measure(report, &filter);
-            fprintf(out, "%s\n  ", memory + scored ? "," : "");
-            json_spread(out, name[memory][scored], &s);
+            json_spread(json, name[memory][scored], &s);
         }
     }
-    fprintf(out, ",\n  \"by_source\": {");
-    json_groups(report, true, out);
-    fprintf(out, "},\n  \"by_device\": {");
-    json_groups(report, false, out);
+    nest_collectives_json_summary(&report->collectives, json);
+    json_groups(report, true, json);
+    json_groups(report, false, json);
     int wrong;
-    int total = count_verdicts(report, true, &wrong);
-    fprintf(out, "},\n  \"runs\": %d, \"called_infeasible\": %d", total, wrong);
-    total = count_verdicts(report, false, &wrong);
-    fprintf(out, ", \"out_of_memory\": %d, \"called_feasible\": %d, \"skipped\": %d}}\n", total,
-            wrong, report->skipped);
+    nest_json_integer(json, "runs", count_verdicts(report, true, &wrong));
+    nest_json_integer(json, "called_infeasible", wrong);
+    nest_json_integer(json, "out_of_memory", count_verdicts(report, false, &wrong));
+    nest_json_integer(json, "called_feasible", wrong);
+    nest_json_integer(json, "skipped", report->skipped);
+    nest_json_end(json);
+}
+
+bool nest_validation_json(const struct nest_validation *report, FILE *out)
+{
+    struct nest_strbuf text = NEST_STRBUF_INIT(JSON_MOST);
+    struct nest_json json;
+    nest_json_start(&json, &text);
+    nest_json_object(&json, NULL);
+    nest_json_array(&json, "rows");
+    json_rows(report, &json);
+    nest_collectives_json_rows(&report->collectives, &json);
+    nest_json_end(&json);
+    json_summary(report, &json);
+    nest_json_end(&json);
+    const bool whole = !text.failed;
+    if (whole) {
+        fputs(nest_strbuf_text(&text), out);
+    }
+    nest_strbuf_free(&text);
+    return whole;
 }

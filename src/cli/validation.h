@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 
+#include "cli/collectives.h"
 #include "plan/judge.h"
 
 struct nest_validation_entry {
@@ -19,6 +20,7 @@ struct nest_validation {
     int entries;
     struct nest_validation_entry *entry; /* at most two for each run */
     int skipped;                         /* runs that could not be rebuilt */
+    struct nest_collectives collectives;
 };
 
 /* Adds a table's runs. False when memory is out. */
@@ -30,6 +32,7 @@ void nest_validation_record(struct nest_validation *report, const struct nest_me
                             const struct nest_judged *judged);
 
 void nest_validation_print(const struct nest_validation *report, FILE *out);
-void nest_validation_json(const struct nest_validation *report, FILE *out);
+/* False when memory is out; nothing is printed then. */
+bool nest_validation_json(const struct nest_validation *report, FILE *out);
 
 #endif

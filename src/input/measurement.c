@@ -186,6 +186,10 @@ enum nest_status nest_load_measurements(const char *path, struct nest_arena *are
         nest_errors_add(errors, root->mark, NULL, "a list of records", "this is no table of runs");
         return NEST_BAD_INPUT;
     }
+    if (root->first && root->first->kind == NEST_NODE_MAPPING &&
+        nest_node_get(root->first, "row_id")) {
+        return NEST_NO;
+    }
     *out = NEST_NEW(arena, struct nest_measurement, root->count);
     const char *name = table_name(path, arena);
     if (!*out || !name) {

@@ -48,7 +48,8 @@ struct nest_measurement {
     bool memory_allocated;  /* what the allocator counts: without context and libraries */
 };
 
-/* Reads one table into arena. Faults go to errors, located. */
+/* Reads one table into arena. Faults go to errors, located. NEST_NO, without a fault, for a list of
+ * other planners' predictions (records with row_id). */
 enum nest_status nest_load_measurements(const char *path, struct nest_arena *arena,
                                         struct nest_measurement **out, int *count,
                                         struct nest_errors *errors);
