@@ -10,6 +10,7 @@
 #include "cli/help.h"
 #include "cli/request.h"
 #include "cli/version.h"
+#include "script/topology.h"
 
 const struct nest_command *const nest_commands[] = {
     // clang-format off
@@ -145,6 +146,7 @@ static int run_command(struct nest_cli *cli, int argc, char **argv)
     if (nest_library_find(&cli->arena, &cli->library) == NEST_NO_MEMORY) {
         return nest_cli_fail(cli, NEST_NO_MEMORY);
     }
+    nest_topology_install(&cli->library);
     return cli->command->run(cli);
 }
 

@@ -80,6 +80,11 @@ enum nest_status nest_check_file(const struct nest_library *library, const char 
     struct nest_input input = {library, nest_folder_of(arena, path)};
     struct nest_field_reader reader = {arena, errors, &input};
     const size_t before = errors->count + errors->dropped;
+    if (nest_path_is_lua(path)) {
+        struct nest_cluster_spec cluster;
+        *kind = NEST_FILE_CLUSTER;
+        return nest_load_cluster(library, path, arena, &cluster, errors);
+    }
     const struct nest_node *root = nest_document_load(&reader, path);
     if (root && root->kind != NEST_NODE_MAPPING) {
         nest_node_fault(&reader, root, "expected a mapping of keys and values",

@@ -278,7 +278,7 @@ const char *nest_folder_of(struct nest_arena *arena, const char *path)
     return slash ? nest_arena_strndup(arena, path, (size_t)(slash - path)) : NULL;
 }
 
-static bool is_lua(const char *path)
+bool nest_path_is_lua(const char *path)
 {
     const size_t length = strlen(path);
     return length > 4 && strcmp(path + length - 4, ".lua") == 0;
@@ -294,7 +294,7 @@ static void build_cluster(struct nest_field_reader *reader, const char *path, st
                         "a cluster in Lua cannot be built here");
         return;
     }
-    (void)library->build(library->build_context, path, reader->arena, out, reader->errors);
+    (void)library->build(library->build_context, path, NULL, 0, reader->arena, out, reader->errors);
     if (reader->errors->count == before) {
         const struct nest_origin origin = {.fallback = {path, 0, 0}};
         nest_cluster_check(out, &origin, reader->errors);
@@ -308,7 +308,7 @@ void nest_cluster_load(struct nest_field_reader *reader, const char *name, struc
     const char *ref = NULL;
     const char *path = resolve(reader, "topologies", "cluster", name, mark, folder, &id, &ref);
     const struct nest_input *outer = reader->context;
-    if (path && is_lua(path)) {
+    if (path && nest_path_is_lua(path)) {
         build_cluster(reader, path, mark, out);
         out->ref = ref;
         return;
@@ -347,6 +347,18 @@ enum nest_status nest_load_cluster(const struct nest_library *library, const cha
     struct nest_field_reader reader = {arena, errors, &input};
     const size_t before = errors->count + errors->dropped;
     nest_cluster_load(&reader, name, (struct nest_mark){0}, NULL, out);
+    return outcome(errors, before);
+}
+
+enum nest_status nest_cluster_from_tree(const struct nest_library *library,
+                                        const struct nest_node *root, const char *id,
+                                        struct nest_arena *arena, struct nest_cluster_spec *out,
+                                        struct nest_errors *errors)
+{
+    struct nest_input input = {library, NULL};
+    struct nest_field_reader reader = {arena, errors, &input};
+    const size_t before = errors->count + errors->dropped;
+    nest_cluster_read(&reader, root, id, out);
     return outcome(errors, before);
 }
 

@@ -10,13 +10,6 @@
 #include "base/error.h"
 #include "input/spec.h"
 
-/* Builds a cluster from a Lua file. The room that knows Lua provides it, main installs it. Adds
- * faults; the result lives in arena. */
-typedef enum nest_status nest_cluster_builder(void *context, const char *path,
-                                              struct nest_arena *arena,
-                                              struct nest_cluster_spec *out,
-                                              struct nest_errors *errors);
-
 /* Where shipped data lies: the folder that holds models/ and topologies/. Searched in this order:
  * NEST_DATA, above the running binary (the source tree, then share/nest of an installation), the
  * compiled-in NEST_DATADIR. Owned by the caller. */
@@ -63,6 +56,18 @@ enum nest_status nest_load_scenario(const struct nest_library *library,
                                     const struct nest_scenario_request *request,
                                     struct nest_arena *arena, struct nest_scenario_spec *out,
                                     struct nest_errors *errors);
+
+/* The same from a tree that a script built instead of a file that was parsed (doc.h); faults lie at
+ * the nodes' marks. id names the cluster. */
+struct nest_node;
+enum nest_status nest_cluster_from_tree(const struct nest_library *library,
+                                        const struct nest_node *root, const char *id,
+                                        struct nest_arena *arena, struct nest_cluster_spec *out,
+                                        struct nest_errors *errors);
+enum nest_status nest_scenario_from_tree(const struct nest_library *library,
+                                         const struct nest_node *root, struct nest_arena *arena,
+                                         struct nest_scenario_spec *out,
+                                         struct nest_errors *errors);
 
 /* What kind of file this is, for `nest check`; the file is loaded and checked as that kind. */
 enum nest_file_kind {

@@ -90,6 +90,15 @@ void nest_cluster_load(struct nest_field_reader *reader, const char *name, struc
 const struct nest_node *nest_document_load(struct nest_field_reader *reader, const char *path);
 const char *nest_folder_of(struct nest_arena *arena, const char *path);
 
+/* The knobs of a cluster's script: one as a field of its record, whether a full PATH names one, and
+ * a copy of them, so that an edit that fails does not touch the ones it came from. */
+struct nest_field nest_knob_field(const struct nest_param_spec *param);
+bool nest_is_knob(const struct nest_cluster_spec *cluster, const char *full);
+bool nest_knobs_own(struct nest_cluster_spec *cluster, struct nest_arena *arena);
+
+/* Whether it ends in .lua. */
+bool nest_path_is_lua(const char *path);
+
 /* "folder/name.yaml" → "name". */
 const char *nest_stem_of(struct nest_arena *arena, const char *path);
 

@@ -541,3 +541,16 @@ enum nest_status nest_load_scenario(const struct nest_library *library,
     nest_errors_sort(errors);
     return errors->count + errors->dropped > before ? NEST_BAD_INPUT : NEST_OK;
 }
+
+enum nest_status nest_scenario_from_tree(const struct nest_library *library,
+                                         const struct nest_node *root, struct nest_arena *arena,
+                                         struct nest_scenario_spec *out, struct nest_errors *errors)
+{
+    const struct nest_scenario_request nothing = {0};
+    struct nest_input input = {library, NULL};
+    struct nest_field_reader reader = {arena, errors, &input};
+    const size_t before = errors->count + errors->dropped;
+    nest_scenario_read(&reader, root, &nothing, out);
+    nest_errors_sort(errors);
+    return errors->count + errors->dropped > before ? NEST_BAD_INPUT : NEST_OK;
+}

@@ -9,7 +9,7 @@
 
 /* What a PATH points at. */
 struct target {
-    const struct nest_field *field;
+    struct nest_field field;
     void *record;
     const char *full; /* in the arena */
 };
@@ -45,7 +45,7 @@ static bool is_settable(const struct nest_field *field)
 
 enum { PATH_MAX_BYTES = 256 };
 
-/* full lasts for the call. */
+/* full and field last for the call. */
 typedef void visit_fn(void *context, const char *full, const struct nest_field *field,
                       void *record);
 
@@ -68,8 +68,21 @@ static void visit_table(const char *prefix, const struct nest_field *table, void
     }
 }
 
+/* The knobs of a cluster's script are fields that only this cluster has. */
+static void visit_knobs(struct nest_scenario_spec *scenario, visit_fn *visit, void *context)
+{
+    for (int i = 0; i < scenario->cluster.params; i++) {
+        struct nest_param_spec *param = &scenario->cluster.param[i];
+        const struct nest_field field = nest_knob_field(param);
+        char full[PATH_MAX_BYTES];
+        (void)snprintf(full, sizeof full, "cluster.%s", param->name);
+        visit(context, full, &field, param);
+    }
+}
+
 static void visit_all(struct nest_scenario_spec *scenario, visit_fn *visit, void *context)
 {
+    visit_knobs(scenario, visit, context);
     for (int i = 0; i < scenario->cluster.levels; i++) {
         struct nest_level_spec *level = &scenario->cluster.level[i];
         const int keys = level->groups > 0 ? LEVEL_KEYS - 1 : LEVEL_KEYS;
@@ -118,7 +131,18 @@ static void visit_search(void *context, const char *full, const struct nest_fiel
         search->count < CANDIDATES) {
         const char *kept = nest_arena_strdup(search->arena, full);
         if (kept) {
-            search->found[search->count++] = (struct target){field, record, kept};
+            search->found[search->count++] = (struct target){*field, record, kept};
+        }
+    }
+}
+
+/* A knob's own name means the knob, whatever level keys share it. */
+static void prefer_knobs(const struct nest_scenario_spec *scenario, struct search *search)
+{
+    for (int i = 0; i < search->count && i < CANDIDATES; i++) {
+        if (nest_is_knob(&scenario->cluster, search->found[i].full)) {
+            search->found[0] = search->found[i];
+            search->count = 1;
         }
     }
 }
@@ -142,6 +166,7 @@ static bool find_target(struct nest_scenario_spec *scenario, const char *path,
     search->arena = arena;
     search->count = 0;
     visit_all(scenario, visit_search, search);
+    prefer_knobs(scenario, search);
     prefer_limits(search);
     return search->count == 1;
 }
@@ -302,7 +327,7 @@ static const char *set_value(struct nest_scenario_spec *scenario, const char *pa
                                    .text = value,
                                    .parent = &root};
     struct nest_field_reader reader = {arena, errors, NULL};
-    if (!nest_field_read(&reader, &node, target->field, target->record)) {
+    if (!nest_field_read(&reader, &node, &target->field, target->record)) {
         return NULL;
     }
     note_given(scenario, target->full);
@@ -335,11 +360,46 @@ static enum nest_status remember(struct nest_scenario_spec *scenario, const char
     return NEST_OK;
 }
 
+/* Builds the cluster again with its knobs as they are now, then the edits of what it consists of.
+ */
+static bool rebuild_cluster(struct nest_scenario_spec *scenario, struct nest_mark mark,
+                            struct nest_arena *arena, struct nest_errors *errors)
+{
+    const struct nest_cluster_spec old = scenario->cluster;
+    struct nest_cluster_spec fresh = {0};
+    const size_t before = errors->count + errors->dropped;
+    const enum nest_status status =
+        old.build(old.build_context, old.build_path, old.param, old.params, arena, &fresh, errors);
+    if (status != NEST_OK || !fresh.device) {
+        return false;
+    }
+    fresh.id = old.id;
+    fresh.ref = old.ref;
+    scenario->device = *fresh.device;
+    scenario->cluster = fresh;
+    scenario->cluster.device = &scenario->device;
+    for (int i = 0; i < scenario->edits; i++) {
+        const struct nest_edit_spec *edit = &scenario->edit[i];
+        if (strncmp(edit->path, "model.", 6) != 0 &&
+            !nest_is_knob(&scenario->cluster, edit->path)) {
+            set_value(scenario, edit->path, edit->value, mark, mark, arena, errors);
+        }
+    }
+    return errors->count + errors->dropped == before;
+}
+
 const char *nest_set_deferred(struct nest_scenario_spec *scenario, const char *path,
                               const char *value, struct nest_mark mark, struct nest_mark value_mark,
                               struct nest_arena *arena, struct nest_errors *errors)
 {
+    if (!nest_knobs_own(&scenario->cluster, arena)) {
+        return NULL;
+    }
     const char *full = set_value(scenario, path, value, mark, value_mark, arena, errors);
+    if (full && nest_is_knob(&scenario->cluster, full) &&
+        !rebuild_cluster(scenario, mark, arena, errors)) {
+        return NULL;
+    }
     if (full) {
         nest_scenario_settle(scenario);
         full = remember(scenario, full, value, mark, arena) == NEST_OK ? full : NULL;
@@ -370,13 +430,13 @@ enum nest_status nest_set(struct nest_scenario_spec *scenario, const char *path,
 /* 0 stands for "not given" where 0 itself is out of range. */
 static bool is_unset(const struct target *target)
 {
-    const void *place = (const char *)target->record + target->field->offset;
-    if (target->field->low <= 0) {
+    const void *place = (const char *)target->record + target->field.offset;
+    if (target->field.low <= 0) {
         return false;
     }
-    return target->field->type == NEST_FIELD_COUNT    ? *(const int64_t *)place == 0
-           : target->field->type == NEST_FIELD_NUMBER ? *(const double *)place == 0
-                                                      : false;
+    return target->field.type == NEST_FIELD_COUNT    ? *(const int64_t *)place == 0
+           : target->field.type == NEST_FIELD_NUMBER ? *(const double *)place == 0
+                                                     : false;
 }
 
 const char *nest_get(const struct nest_scenario_spec *scenario, const char *path,
@@ -397,7 +457,7 @@ const char *nest_get(const struct nest_scenario_spec *scenario, const char *path
                    : NULL;
     }
     struct nest_strbuf text = NEST_STRBUF_INIT(256);
-    nest_field_write(search.found[0].field, search.found[0].record, &text);
+    nest_field_write(&search.found[0].field, search.found[0].record, &text);
     const char *result = nest_arena_strdup(arena, nest_strbuf_text(&text));
     nest_strbuf_free(&text);
     return result;

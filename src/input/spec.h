@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "base/units.h"
 
 /* ---- Devices ---------------------------------------------------------------------------- */
 
@@ -78,6 +79,25 @@ struct nest_level_spec {
     enum nest_level_kind kind;
 };
 
+/* A knob that a cluster's script declares: settable like a key, as PATH cluster.NAME. */
+struct nest_param_spec {
+    const char *name;
+    enum nest_unit unit;
+    bool whole; /* a count */
+    double value, low, high;
+};
+
+struct nest_cluster_spec;
+
+/* Builds a cluster from a Lua file. The room that knows Lua provides it, main installs it. The
+ * first `params` values of param, by name, replace the script's defaults. Adds faults; the result
+ * lives in arena, except that its knobs' script stays where it is. */
+typedef enum nest_status nest_cluster_builder(void *context, const char *path,
+                                              const struct nest_param_spec *param, int params,
+                                              struct nest_arena *arena,
+                                              struct nest_cluster_spec *out,
+                                              struct nest_errors *errors);
+
 struct nest_cluster_spec {
     const char *id;  /* file name without extension, or the name for an inline mapping */
     const char *ref; /* what names it in a scenario: shipped name or path; NULL for a mapping */
@@ -86,6 +106,11 @@ struct nest_cluster_spec {
     const struct nest_device_spec *device;
     int levels;
     struct nest_level_spec level[NEST_MAX_LEVELS]; /* innermost first; tori already expanded */
+    int params;
+    struct nest_param_spec *param; /* of a cluster in Lua, in the order of their declaration */
+    nest_cluster_builder *build;   /* builds it again when a knob is set; NULL: not built */
+    void *build_context;
+    const char *build_path;
 };
 
 /* ---- Models ----------------------------------------------------------------------------- */

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "input/load.h"
+#include "script/topology.h"
 
 /* Every shipped file loads, alone and as a part of a scenario. */
 
@@ -23,7 +24,9 @@ static int set_up(void **state)
     world.arena = (struct nest_arena)NEST_ARENA_INIT;
     nest_errors_init(&world.errors, &world.arena);
     *state = &world;
-    return nest_library_find(&world.arena, &world.library) == NEST_OK ? 0 : -1;
+    const enum nest_status found = nest_library_find(&world.arena, &world.library);
+    nest_topology_install(&world.library);
+    return found == NEST_OK ? 0 : -1;
 }
 
 static int tear_down(void **state)
