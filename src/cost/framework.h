@@ -7,19 +7,21 @@
 
 struct nest_framework_traits {
     double traffic;   /* bytes of element-wise work relative to hand-fused kernels */
+    double gemm;      /* speed of its GEMMs relative to the device's curve */
     double attention; /* speed of its flash attention relative to the device's best */
     bool async_tp;    /* the backward reduction over tp runs beside the weight-gradient GEMM */
     bool per_operator_selective; /* selective recompute keeps every second GEMM's output */
 };
 
 /* Megatron fuses bias, dropout, norm and activation by hand; Megatron-DeepSpeed of 2022 and eager
- * PyTorch launch them one by one; PyTorch ships FlashAttention 2 and older. */
+ * PyTorch launch them one by one and cast weights before each GEMM; PyTorch's runs used the Triton
+ * and FlashAttention 1 and 2 kernels of their day. */
 static inline struct nest_framework_traits nest_framework_traits(enum nest_framework framework)
 {
     static const struct nest_framework_traits traits[] = {
-        [NEST_MEGATRON] = {1.0, 1.0, true, false},
-        [NEST_DEEPSPEED] = {4.3, 1.0, true, false},
-        [NEST_TORCHTITAN] = {1.75, 0.78, false, true},
+        [NEST_MEGATRON] = {1.0, 1.0, 1.0, true, false},
+        [NEST_DEEPSPEED] = {3.5, 0.95, 1.0, true, false},
+        [NEST_TORCHTITAN] = {1.7, 0.92, 0.55, false, true},
     };
     return traits[framework];
 }

@@ -144,10 +144,13 @@ static void set_gemm(const struct context *c, struct nest_op_work *w)
     const struct nest_gemm weight = {w->batch, w->k, w->n, m, precision};
     const double accumulate = 2.0 * (double)c->problem->train.grad_bytes * w->batch * w->n * w->k;
     w->flops = 2.0 * w->rows * w->n * w->k;
-    w->rate = nest_gemm_rate(c->device, &forward);
-    w->bytes = nest_gemm_bytes(&forward);
-    w->fw = nest_gemm_time(c->device, &forward, 0.0);
-    w->bw = nest_gemm_time(c->device, &data, 0.0) + nest_gemm_time(c->device, &weight, accumulate);
+    const double speed = c->traits.gemm;
+    w->rate = nest_gemm_rate(c->device, &forward) * speed;
+    w->bytes = nest_gemm_bytes(&forward) / speed;
+    w->fw = nest_gemm_time(c->device, &forward, 0.0) / speed;
+    w->bw =
+        (nest_gemm_time(c->device, &data, 0.0) + nest_gemm_time(c->device, &weight, accumulate)) /
+        speed;
     if (fp8) {
         /* Both operands are read in 16 bits and written twice in 8, as they are and transposed. */
         w->fw += nest_memory_time(c->device, 4.0 * w->rows * w->k);
