@@ -18,6 +18,7 @@ const struct nest_command *const nest_commands[] = {
     &nest_command_solve,
     &nest_command_eval,
     &nest_command_sweep,
+    &nest_command_compare,
     &nest_command_export,
     &nest_command_import,
     &nest_command_check,
