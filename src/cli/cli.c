@@ -23,6 +23,7 @@ const struct nest_command *const nest_commands[] = {
     &nest_command_import,
     &nest_command_check,
     &nest_command_show,
+    &nest_command_lua,
     &nest_command_validate,
     &nest_command_completion,
     &nest_command_man,

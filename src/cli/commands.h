@@ -13,6 +13,7 @@ extern const struct nest_command nest_command_export;
 extern const struct nest_command nest_command_import;
 extern const struct nest_command nest_command_check;
 extern const struct nest_command nest_command_show;
+extern const struct nest_command nest_command_lua;
 extern const struct nest_command nest_command_validate;
 extern const struct nest_command nest_command_completion;
 extern const struct nest_command nest_command_man;

@@ -64,6 +64,8 @@ enum nest_status nest_cluster_from_tree(const struct nest_library *library,
                                         const struct nest_node *root, const char *id,
                                         struct nest_arena *arena, struct nest_cluster_spec *out,
                                         struct nest_errors *errors);
+enum nest_status nest_plan_from_tree(const struct nest_node *root, struct nest_arena *arena,
+                                     struct nest_plan_spec *out, struct nest_errors *errors);
 enum nest_status nest_scenario_from_tree(const struct nest_library *library,
                                          const struct nest_node *root, struct nest_arena *arena,
                                          struct nest_scenario_spec *out,

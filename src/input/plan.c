@@ -201,3 +201,14 @@ enum nest_status nest_load_plan(const char *path, struct nest_arena *arena,
     nest_errors_sort(errors);
     return errors->count + errors->dropped > before ? NEST_BAD_INPUT : NEST_OK;
 }
+
+enum nest_status nest_plan_from_tree(const struct nest_node *root, struct nest_arena *arena,
+                                     struct nest_plan_spec *out, struct nest_errors *errors)
+{
+    struct nest_input input = {NULL, NULL};
+    struct nest_field_reader reader = {arena, errors, &input};
+    const size_t before = errors->count + errors->dropped;
+    nest_plan_read(&reader, root, out);
+    nest_errors_sort(errors);
+    return errors->count + errors->dropped > before ? NEST_BAD_INPUT : NEST_OK;
+}

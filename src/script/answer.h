@@ -1,0 +1,13 @@
+/* Answers → Lua tables with the keys of --json. */
+#ifndef NEST_SCRIPT_ANSWER_H
+#define NEST_SCRIPT_ANSWER_H
+
+#include <lua.h>
+
+#include "export/json.h"
+
+/* Pushes the document as a table. arena is scratch that lives at least for the call. Raises when
+ * memory is out. */
+void nest_answer_push(lua_State *L, const struct nest_document *document, struct nest_arena *arena);
+
+#endif

@@ -1,0 +1,248 @@
+#include "script/api.h"
+
+#include <lauxlib.h>
+#include <string.h>
+
+#include "cluster/cluster.h"
+#include "model/model.h"
+#include "script/answer.h"
+#include "script/chart.h"
+#include "script/library.h"
+#include "script/scenario.h"
+#include "script/tree.h"
+
+static struct nest_api *api_of(lua_State *L)
+{
+    return lua_touserdata(L, lua_upvalueindex(1));
+}
+
+static void set_integer(lua_State *L, const char *key, int64_t value)
+{
+    lua_pushinteger(L, value);
+    lua_setfield(L, -2, key);
+}
+
+static void set_number(lua_State *L, const char *key, double value)
+{
+    lua_pushnumber(L, value);
+    lua_setfield(L, -2, key);
+}
+
+static void set_text(lua_State *L, const char *key, const char *value)
+{
+    lua_pushstring(L, value);
+    lua_setfield(L, -2, key);
+}
+
+/* nest.model(NAME): what `nest show MODEL` knows. */
+static int api_model(lua_State *L)
+{
+    const char *name = luaL_checkstring(L, 1);
+    struct nest_arena *arena = nest_push_arena(L);
+    struct nest_errors errors;
+    nest_errors_init(&errors, arena);
+    struct nest_model_spec spec;
+    struct nest_model model;
+    if (nest_load_model(api_of(L)->library, name, arena, &spec, &errors) != NEST_OK ||
+        nest_model_expand(&spec, arena, &model, &errors) != NEST_OK) {
+        return nest_raise_errors(L, &errors);
+    }
+    lua_newtable(L);
+    set_text(L, "id", spec.id);
+    set_text(L, "name", spec.name);
+    set_integer(L, "layers", spec.layers);
+    set_integer(L, "hidden", spec.hidden);
+    set_integer(L, "ffn", spec.ffn);
+    set_integer(L, "heads", spec.heads);
+    set_integer(L, "kv_heads", spec.kv_heads);
+    set_integer(L, "vocab", spec.vocab);
+    set_integer(L, "seq", spec.seq);
+    set_integer(L, "experts", spec.experts);
+    set_integer(L, "top_k", spec.top_k);
+    set_integer(L, "params", model.params);
+    set_integer(L, "active_params", model.active_params);
+    return 1;
+}
+
+static void push_device(lua_State *L, const struct nest_device_spec *device)
+{
+    static const char *const precision[] = {"bf16", "fp16", "fp8", "fp32"};
+    lua_newtable(L);
+    set_text(L, "id", device->id);
+    set_text(L, "name", device->name);
+    set_number(L, "memory", device->memory);
+    set_number(L, "memory_bandwidth", device->memory_bandwidth);
+    lua_newtable(L);
+    for (int i = 0; i < NEST_PRECISIONS; i++) {
+        if (device->peak[i] > 0) {
+            set_number(L, precision[i], device->peak[i]);
+        }
+    }
+    lua_setfield(L, -2, "peak");
+}
+
+static void push_level(lua_State *L, const struct nest_level *level)
+{
+    lua_newtable(L);
+    set_text(L, "name", level->name);
+    set_integer(L, "fanout", level->fanout);
+    set_integer(L, "capacity", level->capacity);
+    set_integer(L, "groups", level->groups);
+    set_number(L, "bandwidth", level->bandwidth);
+    set_number(L, "latency", level->latency);
+    set_number(L, "oversubscription", level->oversubscription);
+}
+
+static void push_knobs(lua_State *L, const struct nest_cluster_spec *spec)
+{
+    lua_newtable(L);
+    for (int i = 0; i < spec->params; i++) {
+        lua_newtable(L);
+        set_text(L, "name", spec->param[i].name);
+        set_number(L, "value", spec->param[i].value);
+        set_number(L, "low", spec->param[i].low);
+        set_number(L, "high", spec->param[i].high);
+        lua_rawseti(L, -2, i + 1);
+    }
+}
+
+/* nest.cluster(NAME): what `nest show CLUSTER` knows. */
+static int api_cluster(lua_State *L)
+{
+    const char *name = luaL_checkstring(L, 1);
+    struct nest_arena *arena = nest_push_arena(L);
+    struct nest_errors errors;
+    nest_errors_init(&errors, arena);
+    struct nest_cluster_spec spec;
+    struct nest_cluster cluster;
+    if (nest_load_cluster(api_of(L)->library, name, arena, &spec, &errors) != NEST_OK ||
+        nest_cluster_build(&spec, 0, arena, &cluster, &errors) != NEST_OK) {
+        return nest_raise_errors(L, &errors);
+    }
+    lua_newtable(L);
+    set_text(L, "id", spec.id);
+    set_text(L, "name", spec.name);
+    set_integer(L, "devices", cluster.devices);
+    push_device(L, spec.device);
+    lua_setfield(L, -2, "device");
+    lua_newtable(L);
+    for (int i = 0; i < cluster.levels; i++) {
+        push_level(L, &cluster.level[i]);
+        lua_rawseti(L, -2, i + 1);
+    }
+    lua_setfield(L, -2, "levels");
+    push_knobs(L, &spec);
+    lua_setfield(L, -2, "knobs");
+    return 1;
+}
+
+/* nest.format(VALUE, UNIT): 50e9, "bandwidth" → "50 GB/s". */
+static int api_format(lua_State *L)
+{
+    static const char *const words[] = {"none",  "bytes", "bandwidth", "seconds",
+                                        "flops", "ratio", NULL};
+    static const enum nest_unit units[] = {NEST_UNIT_NONE,    NEST_UNIT_BYTES, NEST_UNIT_BANDWIDTH,
+                                           NEST_UNIT_SECONDS, NEST_UNIT_FLOPS, NEST_UNIT_RATIO};
+    char text[64];
+    const double value = luaL_checknumber(L, 1);
+    lua_pushstring(L, nest_unit_format(value, units[luaL_checkoption(L, 2, "none", words)], text,
+                                       sizeof(text)));
+    return 1;
+}
+
+/* nest.parse(TEXT, UNIT): "400Gb/s", "bandwidth" → 50e9. */
+static int api_parse(lua_State *L)
+{
+    static const char *const words[] = {"bytes", "bandwidth", "seconds", "flops", "ratio", NULL};
+    static const enum nest_unit units[] = {NEST_UNIT_BYTES, NEST_UNIT_BANDWIDTH, NEST_UNIT_SECONDS,
+                                           NEST_UNIT_FLOPS, NEST_UNIT_RATIO};
+    const char *text = luaL_checkstring(L, 1);
+    const enum nest_unit unit = units[luaL_checkoption(L, 2, NULL, words)];
+    double value = 0;
+    const char *hint = NULL;
+    char scratch[128];
+    const char *fault = nest_unit_parse(text, unit, &value, &hint, scratch, sizeof(scratch));
+    if (fault) {
+        return luaL_error(L, "%s%s%s", fault, hint ? "; " : "", hint ? hint : "");
+    }
+    lua_pushnumber(L, value);
+    return 1;
+}
+
+void nest_api_open(lua_State *L, struct nest_api *api)
+{
+    static const luaL_Reg functions[] = {
+        {"cluster", api_cluster},
+        {"compare", nest_scenario_compare},
+        {"format", api_format},
+        {"model", api_model},
+        {"parse", api_parse},
+        {"scenario", nest_scenario_new},
+        {"bars", nest_chart_bars},
+        {"plot", nest_chart_plot},
+        {"schedule", nest_chart_schedule},
+        {"table", nest_chart_table},
+        {NULL, NULL},
+    };
+    nest_builder_open(L, &api->params);
+    nest_scenario_open(L, api);
+    lua_newtable(L);
+    for (const luaL_Reg *function = functions; function->name; function++) {
+        lua_pushlightuserdata(L, api);
+        lua_pushcclosure(L, function->func, 1);
+        lua_setfield(L, -2, function->name);
+    }
+    lua_setglobal(L, "nest");
+}
+
+struct script_run {
+    const struct nest_script *script;
+    struct nest_api api;
+};
+
+static int run_script(lua_State *L)
+{
+    struct script_run *run = lua_touserdata(L, 1);
+    nest_api_open(L, &run->api);
+    lua_createtable(L, run->script->arguments, 1);
+    lua_pushstring(L, run->script->path);
+    lua_rawseti(L, -2, 0);
+    for (int i = 0; i < run->script->arguments; i++) {
+        lua_pushstring(L, run->script->argument[i]);
+        lua_rawseti(L, -2, i + 1);
+    }
+    lua_setglobal(L, "arg");
+    nest_sandbox_load_file(L, run->script->path);
+    lua_call(L, 0, 0);
+    return 0;
+}
+
+enum nest_status nest_script_run(const struct nest_script *script, struct nest_arena *arena,
+                                 const char **traceback, struct nest_errors *errors)
+{
+    const struct nest_sandbox_options options = {
+        .limits = NEST_SANDBOX_SCRIPT,
+        .seed = script->seed,
+        .cancel = script->cancel,
+        .unsafe = script->unsafe,
+        .print = script->print,
+        .print_context = script->context,
+    };
+    struct script_run run = {
+        .script = script,
+        .api = {.library = script->library,
+                .threads = script->threads,
+                .cancel = script->cancel,
+                .params = {.arena = arena}},
+    };
+    struct nest_sandbox *sandbox = NULL;
+    enum nest_status status = nest_sandbox_open(&options, &sandbox);
+    if (status == NEST_OK) {
+        status = nest_sandbox_run(sandbox, run_script, &run, errors);
+        if (traceback) {
+            *traceback = nest_arena_strdup(arena, nest_sandbox_traceback(sandbox));
+        }
+        nest_sandbox_close(sandbox);
+    }
+    return status;
+}

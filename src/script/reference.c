@@ -1,0 +1,145 @@
+#include "script/reference.h"
+
+const struct nest_reference nest_references[] = {
+    {"nest.model", "nest.model(NAME)",
+     "What is known of a model: a shipped name or a path. A table with id, name, layers, hidden, "
+     "ffn, heads, kv_heads, vocab, seq, experts, top_k, params, active_params.",
+     "local m = nest.model(\"llama3-8b\")\n"
+     "assert(m.layers == 32 and m.params > 8e9)\n"},
+    {"nest.cluster", "nest.cluster(NAME)",
+     "What is known of a cluster: id, name, devices, device (id, name, memory, memory_bandwidth, "
+     "peak), levels (innermost first: name, fanout, capacity, groups, bandwidth in bytes/s, "
+     "latency "
+     "in s, oversubscription) and the knobs of a cluster in Lua.",
+     "local c = nest.cluster(\"h100-spine-leaf\")\n"
+     "assert(c.devices == 1024 and c.levels[3].oversubscription == 4)\n"},
+    {"nest.scenario", "nest.scenario{…} or nest.scenario(PATH)",
+     "A scenario: a table with the keys of a scenario file (model, cluster, train, limits, "
+     "overlap, "
+     "pin, allow, edits), or such a file. Without a model it is llama3-70b, without a cluster "
+     "h100-spine-leaf; both may be tables, and the cluster one made by cluster{…}.",
+     "local s = nest.scenario {model = \"llama3-8b\", cluster = \"hgx-h100-8\",\n"
+     "                        train = {global_batch = 64}, pin = {tp = 2}}\n"
+     "assert(s:solve().plan.tp == 2)\n"},
+    {"nest.compare", "nest.compare(s)",
+     "Solves the scenario and asks the peers: a list of answers, each with planner; where a "
+     "planner "
+     "finds nothing, feasible is false and reason says why.",
+     "local s = nest.scenario {model = \"llama3-8b\", cluster = \"hgx-h100-8\"}\n"
+     "local rows = nest.compare(s)\n"
+     "assert(rows[1].planner == \"Nest\" and #rows >= 2)\n"},
+    {"nest.format", "nest.format(VALUE, UNIT)",
+     "A quantity as readable text. UNIT is none, bytes, bandwidth, seconds, flops or ratio.",
+     "assert(nest.format(50e9, \"bandwidth\") == \"50 GB/s\")\n"},
+    {"nest.parse", "nest.parse(TEXT, UNIT)",
+     "The number of SI units that a text such as \"400Gb/s\" means.",
+     "assert(nest.parse(\"400Gb/s\", \"bandwidth\") == 50e9)\n"},
+    {"nest.table", "nest.table(ROWS, COLUMNS)",
+     "Prints a list of tables, one line each. A column is a key, or {key, title}; \"plan.tp\" "
+     "reaches inside.",
+     "nest.table({{a = 1, b = {c = 2}}}, {\"a\", {\"b.c\", \"c of b\"}})\n"},
+    {"nest.bars", "nest.bars(LABELS, VALUES [, WIDTH])", "Prints one bar a line.",
+     "nest.bars({\"compute\", \"bubble\"}, {3, 1})\n"},
+    {"nest.plot", "nest.plot(X, Y [, {title =, width =, height =}])",
+     "Prints points on a grid of characters.",
+     "nest.plot({1, 2, 3}, {1, 4, 9}, {title = \"y\"})\n"},
+    {"nest.schedule", "nest.schedule(FORWARD, BACKWARD, MICROBATCHES [, WIDTH])",
+     "Prints the 1F1B schedule of stages with these times, stages down, time across: digits are "
+     "forwards, letters backwards, dots idle. Returns the time it takes and the fraction that is "
+     "idle.",
+     "local time, idle = nest.schedule({1, 1}, {2, 2}, 4)\n"
+     "assert(time == 15 and math.abs(idle - 0.2) < 1e-12)\n"},
+    {"s:set", "s:set(PATH, VALUE) or s:set{PATH = VALUE, …}",
+     "Changes figures, as --set does. Returns the scenario.",
+     "local s = nest.scenario {}\n"
+     "s:set(\"spine.oversubscription\", \"8:1\"):set{memory = \"70GiB\", seq = 4096}\n"
+     "assert(s:get(\"seq\") == 4096)\n"},
+    {"s:get", "s:get(PATH)", "The figure at a path: a number, or text with its unit.",
+     "local s = nest.scenario {}\n"
+     "assert(s:get(\"spine.bandwidth\") == \"50GB/s\")\n"},
+    {"s:paths", "s:paths()", "Every path that can be set.",
+     "local s = nest.scenario {}\n"
+     "assert(#s:paths() > 20)\n"},
+    {"s:pin", "s:pin(KEY, VALUE) or s:pin{KEY = VALUE, …}",
+     "Fixes or limits choices, as --pin does: a number, \"2..8\", \"1|3\", a word; \"free\" frees. "
+     "Returns the scenario.",
+     "local s = nest.scenario {model = \"llama3-8b\", cluster = \"hgx-h100-8\"}\n"
+     "assert(s:pin{tp = \"2|4\", zero = 1}:solve().plan.tp >= 2)\n"},
+    {"s:copy", "s:copy()", "The same scenario again; edits of one leave the other alone.",
+     "local s = nest.scenario {}\n"
+     "local t = s:copy():set(\"seq\", 4096)\n"
+     "assert(s:get(\"seq\") == 8192 and t:get(\"seq\") == 4096)\n"},
+    {"s:solve", "s:solve([{top = K}])",
+     "The best plan: a table with the keys of nest solve --json (alternatives has the next K - 1). "
+     "Where no plan is feasible: nil and the reason.",
+     "local s = nest.scenario {model = \"llama3-8b\", cluster = \"hgx-h100-8\"}\n"
+     "local best = s:solve {top = 3}\n"
+     "assert(best.feasible and #best.alternatives == 2)\n"
+     "local none, why = s:set(\"memory\", \"1GiB\"):solve()\n"
+     "assert(none == nil and type(why) == \"string\")\n"},
+    {"s:eval", "s:eval{PINS} or s:eval(PLAN)",
+     "Predicts one configuration without searching: pins with the defaults of nest eval for the "
+     "rest, or the plan of an answer. An infeasible one has feasible = false; an illegal one is "
+     "nil "
+     "and the reason.",
+     "local s = nest.scenario {model = \"llama3-8b\", cluster = \"hgx-h100-8\"}\n"
+     "local best = s:solve()\n"
+     "assert(s:eval(best).step_time_s == best.step_time_s)\n"
+     "assert(s:eval{tp = 8}.step_time_s >= best.step_time_s)\n"},
+    {"s:sweep", "s:sweep(PATH, {VALUES})",
+     "Solves once per value; a list of answers, each with value.",
+     "local s = nest.scenario {model = \"llama3-8b\", cluster = \"hgx-h100-8\"}\n"
+     "local rows = s:sweep(\"node.bandwidth\", {\"450GB/s\", \"45GB/s\"})\n"
+     "assert(rows[2].step_time_s >= rows[1].step_time_s)\n"},
+    {"node", "node{fanout =, bandwidth =, latency =}",
+     "An innermost group of devices joined by a switch; name is \"node\" unless given. "
+     "group:times(N) is N of a group side by side.",
+     "local box = node {fanout = 8, bandwidth = \"450GB/s\", latency = \"1us\"}\n"
+     "local many = box:times(4)\n"},
+    {"level", "level{name =, bandwidth =, latency =, [oversubscription =, kind =,] GROUPS…}",
+     "A group of groups. Groups of one level have the same figures and may hold different numbers. "
+     "kind is switch, ring, mesh, fully-connected or rail.",
+     "local box = node {fanout = 8, bandwidth = \"450GB/s\", latency = \"1us\"}\n"
+     "local odd = node {fanout = 7, bandwidth = \"450GB/s\", latency = \"1us\"}\n"
+     "local rack = level {name = \"rack\", bandwidth = \"400Gb/s\", latency = \"4us\",\n"
+     "                    box:times(3), odd}\n"
+     "assert(nest.scenario {model = \"llama3-8b\",\n"
+     "  cluster = cluster {name = \"c\", device = \"h100-sxm\", rack}}:solve().devices == 31)\n"},
+    {"ring", "ring{name =, fanout =, bandwidth =, latency =}",
+     "A group whose members form a ring; bandwidth is a device's own, both links together.",
+     "local r = ring {name = \"ring\", fanout = 16, bandwidth = \"100GB/s\", latency = \"1us\"}\n"},
+    {"torus", "torus{shape = \"4x4x4\", bandwidth =, latency =, [wrap =]}",
+     "An innermost group of devices on a torus (a mesh with wrap = false); bandwidth is one "
+     "link's.",
+     "local cube = torus {shape = \"4x4x4\", bandwidth = \"50GB/s\", latency = \"1us\"}\n"
+     "local c = cluster {name = \"cube\", device = \"tpu-v4\", cube}\n"
+     "assert(nest.scenario {model = \"llama3-8b\", cluster = c}:solve().devices == 64)\n"},
+    {"cluster", "cluster{name =, device =, GROUP} or cluster{name =, device =, levels = {…}}",
+     "A whole cluster, as a topology file returns it.",
+     "local c = cluster {name = \"box\", device = \"h100-sxm\",\n"
+     "  node {fanout = 8, bandwidth = \"450GB/s\", latency = \"1us\"}}\n"
+     "assert(#c.levels == 1 and c.levels[1].fanout == 8)\n"},
+    {"param", "param(NAME, DEFAULT, LOW, HIGH)",
+     "Declares a knob, settable as cluster.NAME, and returns its value. The figures are numbers or "
+     "texts with a unit; three whole numbers make a whole knob.",
+     "assert(param(\"racks\", 4, 1, 64) == 4)\n"
+     "assert(param(\"wan\", \"100Gb/s\", \"1Gb/s\", \"10Tb/s\") == 12.5e9)\n"},
+    {NULL, NULL, NULL, NULL},
+};
+
+void nest_reference_write(struct nest_strbuf *out)
+{
+    for (const struct nest_reference *entry = nest_references; entry->name; entry++) {
+        nest_strbuf_printf(out, "%s%s\n    %s\n\n", entry == nest_references ? "" : "\n",
+                           entry->signature, entry->text);
+        const char *line = entry->example;
+        while (*line) {
+            const char *end = line;
+            while (*end && *end != '\n') {
+                end++;
+            }
+            nest_strbuf_printf(out, "        %.*s\n", (int)(end - line), line);
+            line = *end ? end + 1 : end;
+        }
+    }
+}
