@@ -4,6 +4,7 @@
 #   make test       build and run every test    make lint     static checks, gcc and clang
 #   make bench      print measured speeds       make install  PREFIX=/usr/local DESTDIR=
 #   make coverage   tests with line counts      make clean    remove build/
+#   make validate   predictions beside published measurements
 #
 # Variants live apart: SANITIZE=1 in build/sanitize, COVERAGE=1 in build/coverage, another compiler
 # in build/release-<CC>. V=1 shows the commands, ARGS= goes to `make run`.
@@ -109,6 +110,10 @@ lint:
 
 objects: $(LIB_OBJECTS) $(UI_OBJECTS) $(BUILD)/ui/main.o $(SUPPORT) $(TESTS:%=%.o) $(BENCHES:%=%.o)
 
+# Predictions beside published measurements, the whole table.
+validate: all
+	@$(BINARY) validate $(ARGS)
+
 bench:
 	@scripts/bootstrap.sh test
 	@$(SUBMAKE) all $(BENCHES)
@@ -142,5 +147,5 @@ clean:
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
 
-.PHONY: all lib tests run test lint objects bench coverage install clean FORCE
+.PHONY: all lib tests run test lint objects bench validate coverage install clean FORCE
 .SECONDARY:

@@ -3,12 +3,15 @@
 #include "cli/output.h"
 #include "cli/planned.h"
 #include "cli/report.h"
+#include "plan/explain.h"
 
 static int run(struct nest_cli *cli);
 
 static const struct nest_option options[] = {
     {NEST_OPT_PLAN, "plan", 0, "FILE", "The plan: a plan file or the --json output of nest solve",
      NEST_COMPLETE_FILE},
+    {NEST_OPT_EXPLAIN, "explain", 0, NULL,
+     "Print where every millisecond and byte comes from, formula and numbers", NULL},
     {NEST_OPT_JSON, "json", 'j', NULL, "Print JSON", NULL},
     {NEST_OPT_COLOR, "color", 0, "WHEN", "Colours: auto, always or never", "auto always never"},
     NEST_OPTIONS_END,
@@ -32,6 +35,18 @@ const struct nest_command nest_command_eval = {
     .most = 1,
     .run = run,
 };
+
+static bool explain(struct nest_cli *cli, const struct nest_document *document)
+{
+    struct nest_strbuf text = NEST_STRBUF_INIT(1 << 20);
+    nest_explain(document->problem, document->plan, document->prediction, &text);
+    const bool whole = !text.failed;
+    if (whole) {
+        (void)fprintf(cli->out, "\n%s", nest_strbuf_text(&text));
+    }
+    nest_strbuf_free(&text);
+    return whole;
+}
 
 static int run(struct nest_cli *cli)
 {
@@ -59,6 +74,9 @@ static int run(struct nest_cli *cli)
         }
         const struct nest_report report = {&document, &binding, 0};
         nest_report_write(&report, nest_style_for(cli), cli->out);
+        if (nest_args_has(&cli->args, NEST_OPT_EXPLAIN) && !explain(cli, &document)) {
+            return nest_cli_fail(cli, NEST_NO_MEMORY);
+        }
     }
     return planned.prediction.feasible ? NEST_EXIT_DONE
                                        : nest_cli_tell_infeasible(cli, &planned.prediction);

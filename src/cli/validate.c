@@ -64,32 +64,41 @@ static enum nest_status read_timings(struct nest_cli *cli, struct device_cache *
     return NEST_OK;
 }
 
-/* Reads every table; adds their runs to the report. */
+/* One table, of timings or of runs, into the report. */
+static enum nest_status read_table(struct nest_cli *cli, struct device_cache *cache,
+                                   const char *path, struct nest_validation *report)
+{
+    const enum nest_status timings = read_timings(cli, cache, path, report);
+    if (timings != NEST_NO) {
+        return timings;
+    }
+    struct nest_measurement *runs = NULL;
+    int count = 0;
+    const enum nest_status read =
+        nest_load_measurements(path, &cli->arena, &runs, &count, &cli->errors);
+    if (read == NEST_NO) {
+        fprintf(cli->err, "nest validate: %s holds no measurements\n", path);
+        return NEST_OK;
+    }
+    if (read != NEST_OK) {
+        return NEST_BAD_INPUT;
+    }
+    return nest_validation_add(report, runs, count) ? NEST_OK : NEST_NO_MEMORY;
+}
+
+/* The named tables, or those that the source tree carries. */
 static enum nest_status read_tables(struct nest_cli *cli, struct device_cache *cache,
                                     struct nest_validation *report)
 {
+    static const char *const own[] = {"runs", "network"};
     enum nest_status status = NEST_OK;
-    for (int i = 0; i < cli->args.operand_count; i++) {
-        struct nest_measurement *runs = NULL;
-        int count = 0;
-        const enum nest_status timings = read_timings(cli, cache, cli->args.operand[i], report);
-        if (timings != NEST_NO) {
-            status = timings == NEST_OK ? status : timings;
-            continue;
-        }
-        const enum nest_status read =
-            nest_load_measurements(cli->args.operand[i], &cli->arena, &runs, &count, &cli->errors);
-        if (read == NEST_NO) {
-            fprintf(cli->err, "nest validate: %s holds no measurements\n", cli->args.operand[i]);
-            continue;
-        }
-        if (read != NEST_OK) {
-            status = NEST_BAD_INPUT;
-            continue;
-        }
-        if (!nest_validation_add(report, runs, count)) {
-            return NEST_NO_MEMORY;
-        }
+    const int count = cli->args.operand_count;
+    for (int i = 0; i < (count > 0 ? count : 2) && status != NEST_NO_MEMORY; i++) {
+        const char *path = count > 0 ? cli->args.operand[i]
+                                     : nest_arena_printf(&cli->arena, "%s/tests/data/%s.yaml",
+                                                         cli->library.root, own[i]);
+        const enum nest_status read = path ? read_table(cli, cache, path, report) : NEST_NO_MEMORY;
+        status = read == NEST_OK ? status : read;
     }
     return status;
 }
@@ -176,17 +185,17 @@ static const struct nest_option options[] = {
 
 const struct nest_command nest_command_validate = {
     .name = "validate",
-    .operands = "FILE…",
+    .operands = "[FILE…]",
     .summary = "Predict published training runs and print the errors",
     .text =
         "Reads tables of measured runs, rebuilds each run's cluster and configuration, predicts "
         "it, and prints prediction, measurement and error for every row, with mean, median, "
         "90th percentile and maximum by source, device and quantity. Rows whose source leaves "
         "recomputation or sharding open are reported apart. Tables of measured collectives are "
-        "predicted as well.",
+        "predicted as well. Without a file, the tables of the source tree, tests/data, are taken.",
     .options = options,
     .complete = NEST_COMPLETE_FILE,
-    .least = 1,
+    .least = 0,
     .most = -1,
     .run = run_validate,
 };

@@ -140,10 +140,11 @@ static bool read_record(struct reader *r, const char *table, struct nest_measure
                         "this is not a record of a published run");
         return false;
     }
+    const char *family = text(record, "family");
     *m = (struct nest_measurement){.id = text(record, "id"),
                                    .source = text(record, "source"),
                                    .notes = text(record, "notes"),
-                                   .table = table,
+                                   .table = *family ? family : table,
                                    .mark = record->mark};
     const char *kind = text(record, "kind");
     m->kind = is(kind, "measured")       ? NEST_RUN_MEASURED

@@ -17,7 +17,7 @@ enum nest_run_scored { NEST_SCORED_FULL, NEST_SCORED_PARTIAL, NEST_SCORED_NO };
 
 struct nest_measurement {
     const char *id, *source, *notes;
-    const char *table; /* the file's name without folder and extension */
+    const char *table; /* family, else the file's name without folder and extension */
     struct nest_mark mark;
     enum nest_run_kind kind;
     enum nest_run_scored scored;

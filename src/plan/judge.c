@@ -49,7 +49,8 @@ static void judge_speed(const struct nest_measurement *run, const struct nest_pr
         add(out, NEST_QUANTITY_TOKENS, p->tokens_per_s / (double)run->devices, run->tokens);
     } else if (run->tflops > 0.0) {
         add(out, NEST_QUANTITY_TFLOPS,
-            p->tflops_per_device * (run->counts_recompute ? hardware : 1.0), run->tflops);
+            p->tflops_per_device * (nest_rebuild_counts_recompute(run) ? hardware : 1.0),
+            run->tflops);
     } else if (run->hardware_tflops > 0.0) {
         add(out, NEST_QUANTITY_TFLOPS, p->tflops_per_device * hardware, run->hardware_tflops);
     } else if (run->mfu > 0.0) {

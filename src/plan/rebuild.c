@@ -34,6 +34,29 @@ static bool is_mpt(const struct nest_measurement *run)
     return mentions(run->model, "mpt");
 }
 
+/* Stage 2 and 3 without a pipeline is PyTorch FSDP or a relative of it. */
+static bool is_fsdp(const struct nest_measurement *run)
+{
+    return run->zero >= 2 && run->pp == 1;
+}
+
+/* Which framework's fusion and overlap a run had; Megatron's where the source names none. */
+static enum nest_framework framework_of(const struct nest_measurement *run)
+{
+    static const char *const torch[] = {"internevo", "nanotron", "torchtitan", "automodel"};
+    if (mentions(run->source, "bigscience") || mentions(run->model, "neox") ||
+        mentions(run->notes, "zero-3")) {
+        return NEST_DEEPSPEED;
+    }
+    for (size_t i = 0; i < sizeof torch / sizeof *torch; i++) {
+        if (mentions(run->source, torch[i])) {
+            return NEST_TORCHTITAN;
+        }
+    }
+    const bool compiled = mentions(run->notes, "maxtext"); /* XLA fuses as Megatron's kernels do */
+    return is_fsdp(run) && !compiled ? NEST_TORCHTITAN : NEST_MEGATRON;
+}
+
 /* DeepSeek's latent attention: the widths are the family's; only V2 Lite (hidden 2048) has a full
  * query projection (arXiv 2405.04434, 2412.19437). */
 static void set_latent_attention(struct nest_model_spec *out)
@@ -98,7 +121,11 @@ void nest_rebuild_cluster(const struct nest_measurement *run, const struct nest_
                           struct nest_cluster_spec *out)
 {
     const int64_t node = whole_node(run);
-    const double nic = run->nic > 0.0 ? run->nic : device->scale_out;
+    double nic = run->nic > 0.0 ? run->nic : device->scale_out;
+    if (framework_of(run) == NEST_DEEPSPEED && run->zero == 3) {
+        /* Stage 3 of 2021 fetched one parameter after the other, over one NIC of each node. */
+        nic /= (double)node;
+    }
     *out = (struct nest_cluster_spec){.id = run->id, .name = run->id, .device = device};
     out->level[out->levels++] = (struct nest_level_spec){
         .name = "node",
@@ -129,27 +156,10 @@ static enum nest_precision precision_of(const struct nest_measurement *run)
     return mentions(run->precision, "fp32") ? NEST_FP32 : NEST_BF16;
 }
 
-/* Stage 2 and 3 without a pipeline is PyTorch FSDP or a relative of it. */
-static bool is_fsdp(const struct nest_measurement *run)
+/* Megatron-DeepSpeed and GPT-NeoX log Narayanan's formula with a factor of four for checkpoints. */
+bool nest_rebuild_counts_recompute(const struct nest_measurement *run)
 {
-    return run->zero >= 2 && run->pp == 1;
-}
-
-/* Which framework's fusion and overlap a run had; Megatron's where the source names none. */
-static enum nest_framework framework_of(const struct nest_measurement *run)
-{
-    static const char *const torch[] = {"internevo", "nanotron", "torchtitan", "automodel"};
-    if (mentions(run->source, "bigscience") || mentions(run->model, "neox") ||
-        mentions(run->notes, "zero-3")) {
-        return NEST_DEEPSPEED;
-    }
-    for (size_t i = 0; i < sizeof torch / sizeof *torch; i++) {
-        if (mentions(run->source, torch[i])) {
-            return NEST_TORCHTITAN;
-        }
-    }
-    const bool compiled = mentions(run->notes, "maxtext"); /* XLA fuses as Megatron's kernels do */
-    return is_fsdp(run) && !compiled ? NEST_TORCHTITAN : NEST_MEGATRON;
+    return run->counts_recompute || framework_of(run) == NEST_DEEPSPEED;
 }
 
 /* Flash attention reached the frameworks in 2023. Before, GPT-style models were trained in fp16, or
@@ -183,7 +193,7 @@ static void set_overlap(const struct nest_measurement *run, struct nest_overlap_
 {
     *out = (struct nest_overlap_spec){.dp = 1.0, .zero = 1.0, .cp = 1.0, .pp = 1.0};
     if (framework_of(run) == NEST_DEEPSPEED) {
-        out->dp = 0.0;
+        out->dp = out->zero = 0.0;
     }
     if (mentions(run->notes, "async") || mentions(run->notes, "tp communication overlap")) {
         out->tp = 1.0;
@@ -229,13 +239,15 @@ static void set_pins(const struct nest_measurement *run, struct nest_pins_spec *
 static bool reduces_narrow(const struct nest_measurement *run)
 {
     return mentions(run->notes, "mode pure") || mentions(run->source, "fms-fsdp") ||
-           mentions(run->table, "mlperf");
+           mentions(run->source, "mlperf") || mentions(run->notes, "zero-3");
 }
 
 void nest_rebuild_settings(const struct nest_measurement *run, struct nest_problem *out)
 {
+    const int64_t replica = run->micro_batch * run->dp;
+    const int64_t whole = run->global_batch - run->global_batch % replica;
     out->train = (struct nest_train_spec){
-        .global_batch = run->global_batch,
+        .global_batch = whole > 0 ? whole : run->global_batch,
         .precision = precision_of(run),
         .optimizer = NEST_ADAM,
         .grad_bytes = reduces_narrow(run) ? 2 : 4,

@@ -14,6 +14,9 @@ void nest_rebuild_cluster(const struct nest_measurement *run, const struct nest_
 /* The mode that the run used; none where the source says nothing. */
 enum nest_recompute nest_rebuild_recompute(const struct nest_measurement *run);
 
+/* Whether the run's FLOP rates count the forward pass that recomputation repeats. */
+bool nest_rebuild_counts_recompute(const struct nest_measurement *run);
+
 /* Training settings, overlap and pins of the problem. */
 void nest_rebuild_settings(const struct nest_measurement *run, struct nest_problem *out);
 
