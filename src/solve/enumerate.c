@@ -299,58 +299,6 @@ static void make_all(struct maker *m)
     }
 }
 
-static bool count_grid(void *context, const struct nest_grid *grid)
-{
-    struct maker *m = context;
-    m->space->strategies +=
-        nest_space_count(m->space, &m->space->family[m->space->families - 1], grid);
-    return true;
-}
-
-/* The run of equal blocks between an embedding and a head, if that is what the model is. */
-static void find_blocks(const struct nest_model *model, struct nest_space *space)
-{
-    const int last = model->layers - 1;
-    space->lead = model->kind[model->kind_of[0]].role == NEST_LAYER_EMBEDDING;
-    space->trail = last > 0 && model->kind[model->kind_of[last]].role == NEST_LAYER_HEAD;
-    for (int i = space->lead; i <= last - space->trail; i++) {
-        if (model->kind_of[i] != model->kind_of[space->lead] ||
-            model->kind[model->kind_of[i]].role != NEST_LAYER_BLOCK) {
-            return;
-        }
-    }
-    space->blocks = model->layers - space->lead - space->trail;
-}
-
-enum nest_status nest_space_build(const struct nest_problem *problem, struct nest_arena *arena,
-                                  struct nest_space *out)
-{
-    *out = (struct nest_space){.problem = problem};
-    struct maker *m = calloc(1, sizeof *m);
-    if (!m) {
-        return NEST_NO_MEMORY;
-    }
-    m->problem = problem;
-    m->arena = arena;
-    m->space = out;
-    for (int r = 0; r < NEST_RECOMPUTES; r++) {
-        if (allows(problem, NEST_PIN_RECOMPUTE, r)) {
-            out->mode[out->modes++] = (enum nest_recompute)r;
-        }
-    }
-    find_blocks(problem->model, out);
-    list_candidates(m);
-    make_all(m);
-    const int families = out->families;
-    for (out->families = 1; out->families <= families; out->families++) {
-        (void)nest_space_each_grid(out, &out->family[out->families - 1], count_grid, m);
-    }
-    out->families = families;
-    const bool failed = m->failed;
-    free(m);
-    return failed ? NEST_NO_MEMORY : NEST_OK;
-}
-
 int nest_space_deal(const struct nest_space *space, int pp, int64_t virtual_stages,
                     bool short_first, bool short_last)
 {
@@ -379,11 +327,9 @@ static bool legal_grid(const struct nest_space *space, const struct nest_family 
         !nest_space_deal(space, grid->pp, v, true, true)) {
         return false;
     }
-    struct nest_strategy s = family->strategy;
-    s.dp_in = grid->dp;
-    s.virtual_stages = v;
-    s.shard = s.dp_in * s.cp;
-    return nest_rules_check(space->problem, &s, grid->pp, NULL);
+    const int64_t m =
+        space->problem->train.global_batch / (family->strategy.micro_batch * grid->dp);
+    return m >= grid->pp && m % grid->pp == 0;
 }
 
 static bool each_chunking(const struct nest_space *space, const struct nest_family *family,
@@ -403,20 +349,31 @@ static bool each_chunking(const struct nest_space *space, const struct nest_fami
     return true;
 }
 
+/* Every pp and v of the grid's dp. */
+static bool each_stages(const struct nest_space *space, const struct nest_family *family,
+                        struct nest_grid *grid,
+                        bool (*visit)(void *context, const struct nest_grid *grid), void *context)
+{
+    const struct nest_problem *problem = space->problem;
+    const int64_t room =
+        problem->cluster->devices / (family->tp[0] * family->strategy.cp * grid->dp);
+    const int64_t most = room < problem->model->layers ? room : problem->model->layers;
+    for (grid->pp = 1; grid->pp <= most; grid->pp++) {
+        if (allows(problem, NEST_PIN_PP, grid->pp) &&
+            !each_chunking(space, family, grid, visit, context)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 bool nest_space_each_grid(const struct nest_space *space, const struct nest_family *family,
                           bool (*visit)(void *context, const struct nest_grid *grid), void *context)
 {
-    const struct nest_problem *problem = space->problem;
     for (int d = 0; d < family->dps; d++) {
         struct nest_grid grid = {.dp = family->dp[d]};
-        const int64_t room =
-            problem->cluster->devices / (family->tp[0] * family->strategy.cp * grid.dp);
-        const int64_t most = room < problem->model->layers ? room : problem->model->layers;
-        for (grid.pp = 1; grid.pp <= most; grid.pp++) {
-            if (allows(problem, NEST_PIN_PP, grid.pp) &&
-                !each_chunking(space, family, &grid, visit, context)) {
-                return false;
-            }
+        if (!each_stages(space, family, &grid, visit, context)) {
+            return false;
         }
     }
     return true;
@@ -470,16 +427,17 @@ static bool order_allows(const struct nest_order_pin *order, int64_t dp, int64_t
     return true;
 }
 
-/* All orders of one ZeRO stage and shard group. */
-static bool each_order(const struct nest_space *space, int64_t dp, struct nest_strategy *s,
-                       bool (*visit)(void *context, const struct nest_strategy *strategy),
-                       void *context)
+bool nest_space_each_order(const struct nest_space *space, const struct nest_strategy *strategy,
+                           bool (*visit)(void *context, const struct nest_strategy *strategy),
+                           void *context)
 {
+    struct nest_strategy s = *strategy;
+    const int64_t dp = nest_strategy_dp(strategy);
     for (int64_t dp_in = 1; dp_in <= dp; dp_in++) {
         if (dp % dp_in == 0 && order_allows(&space->problem->pins.order, dp, dp_in)) {
-            s->dp_in = dp_in;
-            s->dp_out = dp / dp_in;
-            if (!visit(context, s)) {
+            s.dp_in = dp_in;
+            s.dp_out = dp / dp_in;
+            if (!visit(context, &s)) {
                 return false;
             }
         }
@@ -487,7 +445,7 @@ static bool each_order(const struct nest_space *space, int64_t dp, struct nest_s
     return true;
 }
 
-bool nest_space_each_strategy(const struct nest_space *space, const struct nest_family *family,
+bool nest_space_each_sharding(const struct nest_space *space, const struct nest_family *family,
                               const struct nest_grid *grid,
                               bool (*visit)(void *context, const struct nest_strategy *strategy),
                               void *context)
@@ -509,11 +467,19 @@ bool nest_space_each_strategy(const struct nest_space *space, const struct nest_
         const bool undivided = zero == 0 && !together;
         for (int i = 0; i < (undivided ? 1 : shards); i++) {
             s.shard = undivided ? members : shard[i];
-            if (!each_order(space, grid->dp, &s, visit, context)) {
+            s.dp_in = grid->dp;
+            if (!visit(context, &s)) {
                 return false;
             }
         }
     }
+    return true;
+}
+
+static bool count_grid(void *context, const struct nest_grid *grid)
+{
+    (void)grid;
+    ++*(int64_t *)context;
     return true;
 }
 
@@ -524,10 +490,61 @@ static bool count_one(void *context, const struct nest_strategy *strategy)
     return true;
 }
 
-int64_t nest_space_count(const struct nest_space *space, const struct nest_family *family,
-                         const struct nest_grid *grid)
+/* Strategies of every grid: the choices of sharding and order depend on dp alone. */
+static void count_family(struct nest_space *space, const struct nest_family *family)
 {
-    int64_t count = 0;
-    (void)nest_space_each_strategy(space, family, grid, count_one, &count);
-    return count;
+    for (int d = 0; d < family->dps; d++) {
+        struct nest_grid grid = {.dp = family->dp[d], .virtual_stages = 1, .pp = 1};
+        struct nest_strategy strategy = family->strategy;
+        int64_t shardings = 0;
+        int64_t orders = 0;
+        int64_t grids = 0;
+        strategy.dp_in = grid.dp;
+        (void)nest_space_each_sharding(space, family, &grid, count_one, &shardings);
+        (void)nest_space_each_order(space, &strategy, count_one, &orders);
+        (void)each_stages(space, family, &grid, count_grid, &grids);
+        space->strategies += shardings * orders * grids;
+    }
+}
+
+/* The run of equal blocks between an embedding and a head, if that is what the model is. */
+static void find_blocks(const struct nest_model *model, struct nest_space *space)
+{
+    const int last = model->layers - 1;
+    space->lead = model->kind[model->kind_of[0]].role == NEST_LAYER_EMBEDDING;
+    space->trail = last > 0 && model->kind[model->kind_of[last]].role == NEST_LAYER_HEAD;
+    for (int i = space->lead; i <= last - space->trail; i++) {
+        if (model->kind_of[i] != model->kind_of[space->lead] ||
+            model->kind[model->kind_of[i]].role != NEST_LAYER_BLOCK) {
+            return;
+        }
+    }
+    space->blocks = model->layers - space->lead - space->trail;
+}
+
+enum nest_status nest_space_build(const struct nest_problem *problem, struct nest_arena *arena,
+                                  struct nest_space *out)
+{
+    *out = (struct nest_space){.problem = problem};
+    struct maker *m = calloc(1, sizeof *m);
+    if (!m) {
+        return NEST_NO_MEMORY;
+    }
+    m->problem = problem;
+    m->arena = arena;
+    m->space = out;
+    for (int r = 0; r < NEST_RECOMPUTES; r++) {
+        if (allows(problem, NEST_PIN_RECOMPUTE, r)) {
+            out->mode[out->modes++] = (enum nest_recompute)r;
+        }
+    }
+    find_blocks(problem->model, out);
+    list_candidates(m);
+    make_all(m);
+    for (int i = 0; i < out->families; i++) {
+        count_family(out, &out->family[i]);
+    }
+    const bool failed = m->failed;
+    free(m);
+    return failed ? NEST_NO_MEMORY : NEST_OK;
 }

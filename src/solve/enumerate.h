@@ -73,14 +73,15 @@ bool nest_space_each_grid(const struct nest_space *space, const struct nest_fami
                           bool (*visit)(void *context, const struct nest_grid *grid),
                           void *context);
 
-/* Calls visit for every strategy of the grid (span still 0); stops early when it returns false. */
-bool nest_space_each_strategy(const struct nest_space *space, const struct nest_family *family,
+/* Calls visit for every ZeRO stage and shard group of the grid; dp_in is dp, span 0. */
+bool nest_space_each_sharding(const struct nest_space *space, const struct nest_family *family,
                               const struct nest_grid *grid,
                               bool (*visit)(void *context, const struct nest_strategy *strategy),
                               void *context);
 
-/* How many strategies the grid has. */
-int64_t nest_space_count(const struct nest_space *space, const struct nest_family *family,
-                         const struct nest_grid *grid);
+/* Calls visit for every order of the strategy's dp replicas. */
+bool nest_space_each_order(const struct nest_space *space, const struct nest_strategy *strategy,
+                           bool (*visit)(void *context, const struct nest_strategy *strategy),
+                           void *context);
 
 #endif

@@ -7,7 +7,7 @@
 #include "solve/bound.h"
 #include "solve/single.h"
 
-enum level { FAMILY, GRID, STRATEGY };
+enum level { FAMILY, GRID, SHARDING, STRATEGY };
 
 /* A node of the tree of strategies. */
 struct node {
@@ -16,7 +16,7 @@ struct node {
     enum level level;
     int family;
     struct nest_grid grid;         /* of GRID and STRATEGY */
-    struct nest_strategy strategy; /* of STRATEGY */
+    struct nest_strategy strategy; /* of STRATEGY; of SHARDING without the order */
 };
 
 /* One of the best plans so far. */
@@ -29,7 +29,8 @@ struct best {
 struct search {
     const struct nest_space *space;
     const struct nest_solve_options *options;
-    nest_ps limit;            /* asked for by the caller */
+    nest_ps limit; /* asked for by the caller */
+    struct nest_bounds bounds;
     struct nest_bound *bound; /* [families] */
     struct node *heap;
     size_t count, capacity;
@@ -154,13 +155,38 @@ static struct node pop(struct search *s)
 static bool push_grid(void *context, const struct nest_grid *grid)
 {
     struct search *s = context;
+    const struct nest_family *family = &s->space->family[s->parent.family];
     struct node node = s->parent;
     node.level = GRID;
     node.grid = *grid;
     if (!s->options->exhaustive) {
-        node.bound =
-            nest_bound_grid(s->space, &s->space->family[node.family], &s->bound[node.family], grid);
+        struct nest_strategy thinnest = family->strategy;
+        thinnest.dp_in = grid->dp;
+        thinnest.shard = grid->dp * thinnest.cp;
+        thinnest.zero = NEST_ZEROS - 1;
+        node.bound = nest_bound_grid(&s->bounds, family, &s->bound[node.family], grid, &thinnest);
     }
+    return push(s, &node);
+}
+
+/* The bound of a strategy, with or without its order. */
+static nest_ps sharp_bound(const struct search *s, const struct node *node)
+{
+    const bool free_zero = s->space->problem->allow_stage_zero;
+    return s->options->exhaustive || free_zero
+               ? node->bound
+               : nest_bound_sharding(&s->bounds, &s->space->family[node->family],
+                                     &s->bound[node->family], &node->grid, &node->strategy,
+                                     node->level == STRATEGY);
+}
+
+static bool push_sharding(void *context, const struct nest_strategy *strategy)
+{
+    struct search *s = context;
+    struct node node = s->parent;
+    node.level = SHARDING;
+    node.strategy = *strategy;
+    node.bound = sharp_bound(s, &node);
     return push(s, &node);
 }
 
@@ -170,6 +196,7 @@ static bool push_strategy(void *context, const struct nest_strategy *strategy)
     struct node node = s->parent;
     node.level = STRATEGY;
     node.strategy = *strategy;
+    node.bound = sharp_bound(s, &node);
     return push(s, &node);
 }
 
@@ -177,34 +204,29 @@ static void expand(struct search *s, const struct node *node)
 {
     const struct nest_family *family = &s->space->family[node->family];
     s->parent = *node;
-    if (node->level == FAMILY) {
+    switch (node->level) {
+    case FAMILY:
         (void)nest_space_each_grid(s->space, family, push_grid, s);
-    } else {
-        (void)nest_space_each_strategy(s->space, family, &node->grid, push_strategy, s);
+        break;
+    case GRID:
+        (void)nest_space_each_sharding(s->space, family, &node->grid, push_sharding, s);
+        break;
+    case SHARDING:
+        (void)nest_space_each_order(s->space, &node->strategy, push_strategy, s);
+        break;
+    case STRATEGY:
+        break;
     }
-}
-
-/* The least bound of any grid of the family. */
-static bool least_grid(void *context, const struct nest_grid *grid)
-{
-    struct search *s = context;
-    const nest_ps bound = nest_bound_grid(s->space, &s->space->family[s->parent.family],
-                                          &s->bound[s->parent.family], grid);
-    s->parent.bound = bound < s->parent.bound ? bound : s->parent.bound;
-    return true;
 }
 
 static void push_families(struct search *s)
 {
     for (int i = 0; i < s->space->families; i++) {
-        const struct nest_family *family = &s->space->family[i];
-        s->parent = (struct node){.bound = 0, .level = FAMILY, .family = i};
+        struct node node = {.bound = 0, .level = FAMILY, .family = i};
         if (!s->options->exhaustive) {
-            nest_bound_family(s->space, family, &s->bound[i]);
-            s->parent.bound = NEST_PS_MAX;
-            (void)nest_space_each_grid(s->space, family, least_grid, s);
+            nest_bound_family(&s->bounds, &s->space->family[i], &s->bound[i]);
+            node.bound = nest_bound_least(&s->bounds, &s->space->family[i], &s->bound[i]);
         }
-        const struct node node = s->parent;
         (void)push(s, &node);
     }
 }
@@ -345,6 +367,7 @@ enum nest_status nest_search(const struct nest_space *space,
     s.status = s.best && s.bound ? NEST_OK : NEST_NO_MEMORY;
     if (s.status == NEST_OK) {
         s.progress.strategies = space->strategies;
+        nest_bounds_init(&s.bounds, space);
         push_families(&s);
         run(&s);
     }
