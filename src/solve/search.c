@@ -82,6 +82,9 @@ static void keep_plan(struct search *s, const struct nest_plan *plan, nest_ps st
 static bool loses(const struct search *s, const struct node *node)
 {
     const nest_ps limit = current_limit(s);
+    if (node->bound >= NEST_PS_MAX) {
+        return true; /* no room in memory */
+    }
     if (node->bound != limit || node->level != STRATEGY || s->found < s->options->top) {
         return node->bound > limit;
     }

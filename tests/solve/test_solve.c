@@ -476,9 +476,34 @@ static void search_equals_brute_force(void **state)
     assert_true(found > instances / 5);
 }
 
+/* What must be changed is said, and true: the named memory limit is feasible and a byte less is not
+ * feasible by the plan that needs it. */
+static void infeasible_says_why(void **state)
+{
+    (void)state;
+    struct test_small made;
+    struct nest_arena arena = NEST_ARENA_INIT;
+    test_small_problem(&made, 1, 7);
+    memset(&made.problem.pins, 0, sizeof made.problem.pins);
+    const struct nest_solve_options options = {.top = 1, .threads = 1};
+    struct nest_result result;
+    made.problem.memory_limit = 1000;
+    assert_int_equal(nest_solve(&made.problem, &options, &arena, &result), NEST_NO);
+    assert_int_equal(result.errors.count, 1);
+    assert_non_null(strstr(result.errors.item[0].message, "no plan fits in "));
+    assert_non_null(strstr(result.errors.item[0].hint, "allow a memory limit of"));
+    made.problem.pins.pin[NEST_PIN_TP].count = 1;
+    made.problem.pins.pin[NEST_PIN_TP].range[0] = (struct nest_range){3, 3};
+    assert_int_equal(nest_solve(&made.problem, &options, &arena, &result), NEST_NO);
+    assert_non_null(strstr(result.errors.item[0].message, "does not divide heads 4"));
+    nest_arena_free(&arena);
+    test_small_free(&made);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(infeasible_says_why),
         cmocka_unit_test(search_equals_brute_force),
     };
     return cmocka_run_group_tests_name("solve", tests, NULL, NULL);

@@ -1,0 +1,188 @@
+#include "solve/infeasible.h"
+
+#include <inttypes.h>
+
+#include "base/units.h"
+#include "plan/rules.h"
+#include "solve/search.h"
+
+enum { HINT_MAX = 600, DOUBLINGS_MAX = 12, BISECTIONS = 8 };
+
+struct explanation {
+    const struct nest_problem *problem;
+    struct nest_solve_options options;
+    struct nest_arena *arena;
+    struct nest_errors *errors;
+};
+
+/* Solves a relaxed problem; the best plan is out->solution[0]. */
+static bool solve_relaxed(const struct explanation *e, const struct nest_problem *relaxed,
+                          struct nest_result *out)
+{
+    struct nest_space space;
+    *out = (struct nest_result){0};
+    return nest_space_build(relaxed, e->arena, &space) == NEST_OK &&
+           nest_search(&space, &e->options, NEST_PS_MAX, e->arena, out) == NEST_OK;
+}
+
+static int64_t value_of(const struct nest_plan *plan, enum nest_pin_key key)
+{
+    const struct nest_strategy *s = &plan->strategy;
+    const int64_t value[NEST_PINS] = {
+        [NEST_PIN_TP] = s->tp,
+        [NEST_PIN_PP] = plan->stages,
+        [NEST_PIN_DP] = nest_strategy_dp(s),
+        [NEST_PIN_CP] = s->cp,
+        [NEST_PIN_EP] = s->ep,
+        [NEST_PIN_ETP] = s->etp,
+        [NEST_PIN_SP] = s->sp,
+        [NEST_PIN_ZERO] = s->zero,
+        [NEST_PIN_SHARD] = s->shard,
+        [NEST_PIN_MICRO_BATCH] = s->micro_batch,
+        [NEST_PIN_VIRTUAL_STAGES] = s->virtual_stages,
+        [NEST_PIN_RECOMPUTE] = (int64_t)plan->stage[0].recompute,
+    };
+    return value[key];
+}
+
+/* "free zero (zero 1 is feasible)" for every pin that stands in the way alone. */
+static void suggest_pins(const struct explanation *e, struct nest_strbuf *hint)
+{
+    struct nest_problem relaxed = *e->problem;
+    struct nest_result result;
+    for (int key = 0; key < NEST_PINS; key++) {
+        struct nest_pin *pin = &relaxed.pins.pin[key];
+        if (pin->count > 0) {
+            pin->count = 0;
+            if (solve_relaxed(e, &relaxed, &result)) {
+                const char *name = nest_pin_name((enum nest_pin_key)key);
+                nest_strbuf_printf(hint, "%sfree %s (%s %" PRId64 " is feasible)",
+                                   hint->length ? ", or " : "", name, name,
+                                   value_of(&result.solution->plan, (enum nest_pin_key)key));
+            }
+            *pin = e->problem->pins.pin[key];
+        }
+    }
+    if (relaxed.pins.order.kind != NEST_ORDER_FREE) {
+        relaxed.pins.order.kind = NEST_ORDER_FREE;
+        if (solve_relaxed(e, &relaxed, &result)) {
+            nest_strbuf_printf(hint, "%sfree order (dp_in %" PRId64 " is feasible)",
+                               hint->length ? ", or " : "", result.solution->plan.strategy.dp_in);
+        }
+    }
+}
+
+/* The pinned strategy, every free choice at its least. */
+static struct nest_strategy pinned_strategy(const struct nest_problem *problem, int64_t *pp)
+{
+    int64_t value[NEST_PINS];
+    for (int key = 0; key < NEST_PINS; key++) {
+        const struct nest_pin *pin = &problem->pins.pin[key];
+        value[key] = pin->count > 0 ? pin->range[0].low : 1;
+    }
+    struct nest_strategy s = {
+        .tp = value[NEST_PIN_TP],
+        .cp = value[NEST_PIN_CP],
+        .ep = value[NEST_PIN_EP],
+        .etp = value[NEST_PIN_ETP],
+        .sp = value[NEST_PIN_TP] > 1 && problem->pins.pin[NEST_PIN_SP].count > 0 &&
+              value[NEST_PIN_SP] > 0,
+        .micro_batch = value[NEST_PIN_MICRO_BATCH],
+        .virtual_stages = value[NEST_PIN_VIRTUAL_STAGES],
+        .dp_in = value[NEST_PIN_DP],
+        .dp_out = 1,
+    };
+    s.shard = problem->pins.pin[NEST_PIN_SHARD].count > 0 ? value[NEST_PIN_SHARD]
+                                                          : nest_strategy_dp(&s) * s.cp;
+    s.zero = problem->pins.pin[NEST_PIN_SHARD].count > 0;
+    *pp = value[NEST_PIN_PP];
+    return s;
+}
+
+/* No strategy is legal: names the rule, if the pins break one by themselves. */
+static void explain_illegal(const struct explanation *e)
+{
+    int64_t pp;
+    const struct nest_strategy s = pinned_strategy(e->problem, &pp);
+    const size_t before = e->errors->count;
+    if (!nest_rules_check(e->problem, &s, pp, e->errors) && e->errors->count > before) {
+        return;
+    }
+    struct nest_strbuf hint = NEST_STRBUF_INIT(HINT_MAX);
+    suggest_pins(e, &hint);
+    nest_errors_add(e->errors, (struct nest_mark){0}, NULL,
+                    hint.length ? nest_strbuf_text(&hint) : NULL,
+                    "no strategy within the pins is legal for %" PRId64
+                    " devices and a global batch of %" PRId64,
+                    e->problem->cluster->devices, e->problem->train.global_batch);
+    nest_strbuf_free(&hint);
+}
+
+/* The plan that needs least memory on its fullest device, nearly: bisected limits, each replaced by
+ * what the plan found under it really needs. False if there is none at any limit. */
+static bool least_memory(const struct explanation *e, struct nest_solution *out)
+{
+    struct nest_problem relaxed = *e->problem;
+    struct nest_result result;
+    bool found = false;
+    for (int i = 0; i < DOUBLINGS_MAX && !found && relaxed.memory_limit < INT64_MAX / 2; i++) {
+        relaxed.memory_limit *= 2;
+        found = solve_relaxed(e, &relaxed, &result);
+    }
+    int64_t low = e->problem->memory_limit;
+    for (int i = 0; found && i < BISECTIONS; i++) {
+        *out = result.solution[0];
+        const int64_t high = out->prediction.stage[out->prediction.worst_stage].memory.total;
+        relaxed.memory_limit = low + (high - low) / 2;
+        if (!solve_relaxed(e, &relaxed, &result)) {
+            low = relaxed.memory_limit;
+            result.solution = out;
+        }
+    }
+    return found;
+}
+
+static void explain_memory(const struct explanation *e)
+{
+    struct nest_solution least;
+    struct nest_strbuf hint = NEST_STRBUF_INIT(HINT_MAX);
+    suggest_pins(e, &hint);
+    if (!least_memory(e, &least)) {
+        nest_errors_add(e->errors, (struct nest_mark){0}, "limits.memory",
+                        hint.length ? nest_strbuf_text(&hint) : NULL,
+                        "no plan fits, whatever the memory limit");
+        nest_strbuf_free(&hint);
+        return;
+    }
+    const int worst = least.prediction.worst_stage;
+    const int64_t needs = least.prediction.stage[worst].memory.total;
+    const struct nest_strategy *s = &least.plan.strategy;
+    char limit[32];
+    char need[32];
+    char more[32];
+    (void)nest_unit_format((double)e->problem->memory_limit, NEST_UNIT_BYTES, limit, sizeof limit);
+    (void)nest_unit_format((double)needs, NEST_UNIT_BYTES, need, sizeof need);
+    (void)nest_unit_format((double)(needs - e->problem->memory_limit), NEST_UNIT_BYTES, more,
+                           sizeof more);
+    nest_strbuf_printf(&hint, "%sallow a memory limit of %s", hint.length ? ", or " : "", need);
+    nest_errors_add(e->errors, (struct nest_mark){0}, "limits.memory", nest_strbuf_text(&hint),
+                    "no plan fits in %s per device: the least that was found needs %s, %s more, on "
+                    "stage %d (tp %" PRId64 ", cp %" PRId64 ", pp %d, dp %" PRId64 ", zero %d)",
+                    limit, need, more, worst, s->tp, s->cp, least.plan.stages, nest_strategy_dp(s),
+                    s->zero);
+    nest_strbuf_free(&hint);
+}
+
+void nest_explain_infeasible(const struct nest_space *space,
+                             const struct nest_solve_options *options, struct nest_arena *arena,
+                             struct nest_errors *errors)
+{
+    struct explanation e = {.problem = space->problem, .arena = arena, .errors = errors};
+    e.options = (struct nest_solve_options){
+        .top = 1, .threads = options->threads, .cancel = options->cancel};
+    if (space->strategies == 0) {
+        explain_illegal(&e);
+    } else {
+        explain_memory(&e);
+    }
+}
