@@ -6,7 +6,7 @@
 #include "plan/rules.h"
 #include "solve/search.h"
 
-enum { HINT_MAX = 600, DOUBLINGS_MAX = 12, BISECTIONS = 8 };
+enum { HINT_MAX = 600, DOUBLINGS_MAX = 40, BISECTIONS = 8 };
 
 struct explanation {
     const struct nest_problem *problem;
@@ -78,15 +78,14 @@ static struct nest_strategy pinned_strategy(const struct nest_problem *problem, 
     int64_t value[NEST_PINS];
     for (int key = 0; key < NEST_PINS; key++) {
         const struct nest_pin *pin = &problem->pins.pin[key];
-        value[key] = pin->count > 0 ? pin->range[0].low : 1;
+        value[key] = pin->count > 0 && pin->range[0].low > 0 ? pin->range[0].low : 1;
     }
     struct nest_strategy s = {
         .tp = value[NEST_PIN_TP],
         .cp = value[NEST_PIN_CP],
         .ep = value[NEST_PIN_EP],
         .etp = value[NEST_PIN_ETP],
-        .sp = value[NEST_PIN_TP] > 1 && problem->pins.pin[NEST_PIN_SP].count > 0 &&
-              value[NEST_PIN_SP] > 0,
+        .sp = value[NEST_PIN_TP] > 1 && !nest_pin_allows(&problem->pins.pin[NEST_PIN_SP], 0),
         .micro_batch = value[NEST_PIN_MICRO_BATCH],
         .virtual_stages = value[NEST_PIN_VIRTUAL_STAGES],
         .dp_in = value[NEST_PIN_DP],

@@ -1,12 +1,44 @@
 #include "solve/solve.h"
 
+#include <stdlib.h>
+
+#include "plan/rules.h"
 #include "solve/enumerate.h"
 #include "solve/infeasible.h"
 #include "solve/search.h"
 
-enum nest_status nest_solve(const struct nest_problem *problem,
-                            const struct nest_solve_options *options, struct nest_arena *arena,
-                            struct nest_result *out)
+/* True if the plan still says something about the problem: legal, and of its layers. */
+static bool applies(const struct nest_problem *problem, const struct nest_plan *plan)
+{
+    const struct nest_strategy *s = &plan->strategy;
+    const struct nest_plan_stage *last = &plan->stage[plan->stages - 1];
+    return last->layers[last->ranges - 1].high == problem->model->layers - 1 &&
+           s->span * s->dp_out <= problem->cluster->devices &&
+           nest_rules_check(problem, s, plan->stages, NULL);
+}
+
+/* The plan's step time under this problem; NEST_PS_MAX where it is not feasible or does not apply.
+ * It need not be within the pins: a bound that turns out too low is given up (see solve_within). */
+static nest_ps recost(const struct nest_problem *problem, const struct nest_plan *plan)
+{
+    struct nest_arena arena = NEST_ARENA_INIT;
+    struct nest_plan copy;
+    struct nest_prediction prediction;
+    nest_ps step = NEST_PS_MAX;
+    if (applies(problem, plan) && nest_plan_copy(plan, &arena, &copy)) {
+        nest_plan_settle(problem, &copy);
+        if (nest_plan_evaluate(problem, &copy, &arena, &prediction) && prediction.feasible) {
+            step = prediction.step;
+        }
+    }
+    nest_arena_free(&arena);
+    return step;
+}
+
+/* Plans within the limit first; where there are too few, all. */
+static enum nest_status solve_within(const struct nest_problem *problem,
+                                     const struct nest_solve_options *options, nest_ps limit,
+                                     struct nest_arena *arena, struct nest_result *out)
 {
     *out = (struct nest_result){0};
     nest_errors_init(&out->errors, arena);
@@ -15,9 +47,109 @@ enum nest_status nest_solve(const struct nest_problem *problem,
     if (status != NEST_OK) {
         return status;
     }
-    status = nest_search(&space, options, NEST_PS_MAX, arena, out);
+    status = nest_search(&space, options, limit, arena, out);
+    if (limit < NEST_PS_MAX &&
+        (status == NEST_NO || (status == NEST_OK && out->count < options->top))) {
+        status = nest_search(&space, options, NEST_PS_MAX, arena, out);
+    }
     if (status == NEST_NO) {
         nest_explain_infeasible(&space, options, arena, &out->errors);
+    }
+    return status;
+}
+
+enum nest_status nest_solve(const struct nest_problem *problem,
+                            const struct nest_solve_options *options, struct nest_arena *arena,
+                            struct nest_result *out)
+{
+    const nest_ps limit = options->warm ? recost(problem, options->warm) : NEST_PS_MAX;
+    return solve_within(problem, options, limit, arena, out);
+}
+
+/* ---- A solver that remembers ---- */
+
+enum { REMEMBERED_MAX = 64 };
+
+struct remembered {
+    struct nest_arena arena;
+    struct nest_plan plan;
+};
+
+struct nest_solver {
+    struct remembered plan[REMEMBERED_MAX]; /* a ring; the newest answers replace the oldest */
+    size_t count, next;
+};
+
+struct nest_solver *nest_solver_create(void)
+{
+    return calloc(1, sizeof(struct nest_solver));
+}
+
+void nest_solver_free(struct nest_solver *solver)
+{
+    if (!solver) {
+        return;
+    }
+    for (size_t i = 0; i < solver->count; i++) {
+        nest_arena_free(&solver->plan[i].arena);
+    }
+    free(solver);
+}
+
+/* The k-th least of the remembered plans' times under the problem: as many plans are at most that
+ * slow, so the k-th best is too. */
+static nest_ps remembered_limit(const struct nest_solver *solver,
+                                const struct nest_problem *problem, int top)
+{
+    nest_ps time[REMEMBERED_MAX];
+    size_t count = 0;
+    for (size_t i = 0; i < solver->count; i++) {
+        const nest_ps step = recost(problem, &solver->plan[i].plan);
+        size_t at = count++;
+        while (at > 0 && time[at - 1] > step) {
+            time[at] = time[at - 1];
+            at--;
+        }
+        time[at] = step;
+    }
+    return (size_t)top <= count ? time[top - 1] : NEST_PS_MAX;
+}
+
+static bool is_known(const struct nest_solver *solver, const struct nest_plan *plan)
+{
+    for (size_t i = 0; i < solver->count; i++) {
+        if (solver->plan[i].plan.stages == plan->stages &&
+            nest_plan_compare(&solver->plan[i].plan, 0, plan, 0) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void remember(struct nest_solver *solver, const struct nest_result *result)
+{
+    for (int i = 0; i < result->count && i < REMEMBERED_MAX; i++) {
+        if (is_known(solver, &result->solution[i].plan)) {
+            continue;
+        }
+        struct remembered *slot = &solver->plan[solver->next];
+        nest_arena_reset(&slot->arena);
+        if (!nest_plan_copy(&result->solution[i].plan, &slot->arena, &slot->plan)) {
+            return;
+        }
+        solver->next = (solver->next + 1) % REMEMBERED_MAX;
+        solver->count = solver->count < REMEMBERED_MAX ? solver->count + 1 : REMEMBERED_MAX;
+    }
+}
+
+enum nest_status nest_solver_solve(struct nest_solver *solver, const struct nest_problem *problem,
+                                   const struct nest_solve_options *options,
+                                   struct nest_arena *arena, struct nest_result *out)
+{
+    const nest_ps limit = remembered_limit(solver, problem, options->top);
+    const enum nest_status status = solve_within(problem, options, limit, arena, out);
+    if (status == NEST_OK) {
+        remember(solver, out);
     }
     return status;
 }

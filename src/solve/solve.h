@@ -45,4 +45,15 @@ enum nest_status nest_solve(const struct nest_problem *problem,
                             const struct nest_solve_options *options, struct nest_arena *arena,
                             struct nest_result *out);
 
+/* A solver that remembers: the answers are those of nest_solve, sooner. It keeps the best plans of
+ * earlier problems, prices them anew under the next one, and so starts with a bound that is tight
+ * after a small edit and exact after an undo. Not for two threads at once. */
+struct nest_solver;
+
+struct nest_solver *nest_solver_create(void); /* NULL when memory is out */
+void nest_solver_free(struct nest_solver *solver);
+enum nest_status nest_solver_solve(struct nest_solver *solver, const struct nest_problem *problem,
+                                   const struct nest_solve_options *options,
+                                   struct nest_arena *arena, struct nest_result *out);
+
 #endif

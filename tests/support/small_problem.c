@@ -74,6 +74,15 @@ static void random_pins(struct test_random *random, struct nest_problem *problem
     problem->pins.pin[NEST_PIN_PP].range[0] = (struct nest_range){1, pp + 1};
 }
 
+void test_small_expand(struct test_small *made)
+{
+    struct nest_errors errors;
+    nest_errors_init(&errors, &made->arena);
+    if (nest_model_expand(&made->spec, &made->arena, &made->model, &errors) != NEST_OK) {
+        abort();
+    }
+}
+
 void test_small_problem(struct test_small *made, uint64_t seed, int64_t devices)
 {
     struct test_random random = {seed * UINT64_C(0x9E3779B97F4A7C15)};
@@ -85,11 +94,7 @@ void test_small_problem(struct test_small *made, uint64_t seed, int64_t devices)
     }
     random_device(&random, &made->cluster.device);
     random_model(&random, &made->spec);
-    struct nest_errors errors;
-    nest_errors_init(&errors, &made->arena);
-    if (nest_model_expand(&made->spec, &made->arena, &made->model, &errors) != NEST_OK) {
-        abort();
-    }
+    test_small_expand(made);
     struct nest_problem *problem = &made->problem;
     *problem = (struct nest_problem){
         .model = &made->model,
