@@ -41,7 +41,10 @@ static int run(struct nest_cli *cli)
     }
     const bool json = nest_args_has(&cli->args, NEST_OPT_JSON);
     if (cli->explorer != NULL && !json && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO)) {
-        return cli->explorer(&request);
+        const int status = cli->explorer(&request);
+        if (status != NEST_EXPLORER_UNAVAILABLE) {
+            return status;
+        }
     }
     return nest_command_solve.run(cli);
 }
