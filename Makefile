@@ -37,7 +37,8 @@ export PKG_CONFIG_PATH := $(PKG_CONFIG_PATH):$(shell brew --prefix)/opt/ncurses/
 endif
 LUA      := $(shell pkg-config --exists lua5.4 2>/dev/null && echo lua5.4 || echo lua)
 PACKAGES := yaml-0.1 $(LUA) ncursesw json-c libxml-2.0
-INCLUDES := $(patsubst -I%,-isystem %,$(shell pkg-config --cflags-only-I $(PACKAGES) cmocka vterm 2>/dev/null))
+INCLUDES := $(patsubst -I%,-isystem %,$(shell pkg-config --cflags-only-I $(PACKAGES) 2>/dev/null) \
+            $(shell pkg-config --cflags-only-I cmocka vterm 2>/dev/null))
 LIBS     := $(shell pkg-config --libs $(PACKAGES) 2>/dev/null) -lm -lpthread
 TESTLIBS := $(shell pkg-config --libs cmocka vterm 2>/dev/null) -lutil
 

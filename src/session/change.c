@@ -252,12 +252,12 @@ void nest_change_describe(struct nest_answer *answer)
     struct nest_part part[NEST_STEP_PARTS];
     nest_step_parts(&best->prediction, part);
     int first = 0;
-    int second = -1;
     for (int i = 1; i < NEST_STEP_PARTS; i++) {
         first = part[i].value > part[first].value ? i : first;
     }
+    int second = first == 0 ? 1 : 0;
     for (int i = 0; i < NEST_STEP_PARTS; i++) {
-        if (i != first && (second < 0 || part[i].value > part[second].value)) {
+        if (i != first && part[i].value > part[second].value) {
             second = i;
         }
     }

@@ -237,7 +237,7 @@ static void make_families(struct maker *m, struct nest_family family)
     }
     for (int e = 0; e < m->ep.count; e++) {
         for (int t = 0; t < m->etp.count; t++) {
-            for (int sp = 0; sp <= (widest > 1); sp++) {
+            for (int sp = 0; sp <= (widest > 1 ? 1 : 0); sp++) {
                 if (!allows(m->problem, NEST_PIN_SP, sp)) {
                     continue;
                 }

@@ -198,7 +198,7 @@ static enum nest_status solve_wraps(struct task *task, struct nest_chain *chain,
 }
 
 /* Every way to deal the blocks out to v chunks per stage. */
-static enum nest_status solve_interleaved(struct task *task, struct nest_chain *chain)
+static enum nest_status solve_interleaved(struct task *task, struct nest_chain chain)
 {
     const struct nest_space *space = task->single->space;
     enum nest_status status = NEST_OK;
@@ -211,11 +211,11 @@ static enum nest_status solve_interleaved(struct task *task, struct nest_chain *
             .short_last = shorts & 2,
             .pp_overlap = space->problem->overlap.pp,
         };
-        chain->interleave = &interleave;
-        chain->layers = nest_space_deal(space, task->stages, interleave.chunks,
-                                        interleave.short_first, interleave.short_last);
-        if (chain->layers > 0) {
-            status = solve_wraps(task, chain, &interleave);
+        chain.interleave = &interleave;
+        chain.layers = nest_space_deal(space, task->stages, interleave.chunks,
+                                       interleave.short_first, interleave.short_last);
+        if (chain.layers > 0) {
+            status = solve_wraps(task, &chain, &interleave);
         }
     }
     return status;
@@ -244,7 +244,7 @@ static enum nest_status solve_span(struct task *task)
         .memory_limit = problem->memory_limit,
     };
     memcpy(chain.mode, space->mode, sizeof chain.mode);
-    return s->virtual_stages > 1 ? solve_interleaved(task, &chain) : solve_chain(task, &chain);
+    return s->virtual_stages > 1 ? solve_interleaved(task, chain) : solve_chain(task, &chain);
 }
 
 enum nest_status nest_single_solve(struct nest_single *single, const struct nest_family *family,

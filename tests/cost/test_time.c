@@ -29,7 +29,7 @@ static void start(struct test_problem *test, int64_t devices)
 static struct nest_op_work op_work(struct test_problem *test, int layer, const char *name)
 {
     const struct nest_layer_kind *kind = &test->model.kind[test->model.kind_of[layer]];
-    struct nest_op_work work;
+    struct nest_op_work work = {0};
     for (int i = 0; i < kind->ops; i++) {
         if (strcmp(kind->op[i].name, name) == 0) {
             nest_op_work(&test->problem, kind, &test->strategy, &kind->op[i], &work);
