@@ -20,6 +20,7 @@ run_one() {
     cat "$log"
 }
 export -f run_one
+# shellcheck disable=SC2016 # bash -c expands its own arguments
 printf '%s\0' "$@" | xargs -0 -r -n 1 -P "$jobs" bash -c 'run_one "$0" "$1"' "$logs"
 
 passed=0 failed=0 skipped=0 broken=()

@@ -7,8 +7,8 @@
 extern const struct nest_command nest_command_explore;
 extern const struct nest_command nest_command_solve;
 extern const struct nest_command nest_command_eval;
-extern const struct nest_command nest_command_sweep;
 extern const struct nest_command nest_command_compare;
+extern const struct nest_command nest_command_sweep;
 extern const struct nest_command nest_command_export;
 extern const struct nest_command nest_command_import;
 extern const struct nest_command nest_command_check;
