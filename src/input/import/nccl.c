@@ -1,4 +1,5 @@
 /* NCCL_TOPO_FILE and NCCL_TOPO_DUMP_FILE: system > cpu > pci (nested) > gpu > nvlink, nic > net. */
+#include <math.h>
 #include <string.h>
 #include <strings.h>
 
@@ -26,7 +27,8 @@ struct system {
     enum nest_status status;
 };
 
-/* "16 GT/s", "32.0 GT/s PCIe", and lanes: one direction, 128b/130b from 8 GT/s on. */
+/* "16 GT/s", "32.0 GT/s PCIe", and lanes: bytes/s in one direction, 128b/130b from 8 GT/s on,
+ * rounded to 10 MB/s. */
 static double pcie_rate(struct nest_job *job, xmlNode *pci)
 {
     const char *speed = nest_xml_get(job, pci, "link_speed");
@@ -41,7 +43,7 @@ static double pcie_rate(struct nest_job *job, xmlNode *pci)
         return 0;
     }
     const double coding = rate < 8 ? 0.8 : 128.0 / 130.0;
-    return rate * 1e9 / 8 * coding * (double)lanes;
+    return round(rate / 8 * coding * (double)lanes * 100) * 1e7;
 }
 
 static xmlNode *child_called(xmlNode *node, const char *name)

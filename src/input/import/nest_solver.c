@@ -26,7 +26,8 @@ struct input {
     int layers;
     struct layer *layer[WIDTHS_MAX]; /* [layers], by id */
     int64_t ep, micro_batch, batch;
-    bool skips; /* some edge passes over a layer */
+    bool skips;      /* some edge between blocks passes over a block */
+    double left_out; /* bytes of the largest edge that was left out */
 };
 
 static void fault(struct input *in, const struct nest_node *node, const char *hint,
@@ -136,7 +137,8 @@ static int find_layer(const struct input *in, int width, int64_t id)
 }
 
 /* What an edge carries over every cut between its ends. Edges of one source carry one tensor, so
- * the largest counts. carried[] holds the largest of the source being read, per cut. */
+ * the largest counts. Edges that pass from before the blocks over some of them are no activations
+ * but masks and tied weights, and are left out. */
 static void read_edge(struct input *in, const struct nest_node *edge, int width, double *boundary)
 {
     const int from = find_layer(in, width, (int64_t)number(in, edge, "sourceId", -1));
@@ -148,11 +150,15 @@ static void read_edge(struct input *in, const struct nest_node *edge, int width,
                                  : "an edge that runs backwards");
         return;
     }
-    in->skips = in->skips || to > from + 1;
     if (to == from + 1) {
         boundary[2 * from] += bytes;
         return;
     }
+    if (in->layer[width][from].id < 0) {
+        in->left_out = bytes > in->left_out ? bytes : in->left_out;
+        return;
+    }
+    in->skips = true;
     for (int cut = from; cut < to; cut++) {
         double *passing = &boundary[2 * cut + 1];
         *passing = bytes > *passing ? bytes : *passing;
@@ -330,6 +336,12 @@ static void add_notes(struct input *in)
                       "a stage of the reference takes tp x %" PRId64 " devices for ep = %" PRId64
                       ": our dp is its dp x %" PRId64 "; weights are those of one device",
                       in->ep, in->ep, in->ep);
+    }
+    if (in->left_out > 0) {
+        nest_job_note(job,
+                      "edges from before the blocks over some of them (masks, tied weights; the largest "
+                      "has %.0f bytes) are left out of the boundaries",
+                      in->left_out);
     }
     if (in->skips) {
         nest_job_note(job, "edges that pass over layers ride along with the boundary between them");
