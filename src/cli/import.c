@@ -88,6 +88,7 @@ static enum nest_status read_files(struct nest_cli *cli, const char *format,
 static enum nest_status read_options(struct nest_cli *cli, struct nest_import_options *out)
 {
     *out = (struct nest_import_options){
+        .library = &cli->library,
         .gpus_per_node = nest_args_integer(&cli->args, NEST_OPT_GPUS_PER_NODE, "gpus-per-node", 1,
                                            MAX_GPUS, 0, &cli->errors),
         .device = nest_args_value(&cli->args, NEST_OPT_DEVICE),

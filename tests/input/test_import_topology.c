@@ -121,10 +121,7 @@ static bool check_row(struct importing *in, const struct row *row)
 {
     struct nest_cluster_spec cluster;
     const char *path = nest_arena_printf(&in->arena, "topology_files/%s", row->path);
-    in->options = (struct nest_import_options){.gpus_per_node = 0};
-    if (strcmp(row->devices, "null") == 0) {
-        in->options.gpus_per_node = 1;
-    }
+    in->options.gpus_per_node = strcmp(row->devices, "null") == 0 ? 1 : 0;
     importing_files(in, importer_of(row->format), importing_shared(in, path), NULL);
     importing_cluster(in, &cluster);
     const char *fanouts = spell_fanouts(in, &cluster);

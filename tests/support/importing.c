@@ -18,6 +18,7 @@ void importing_begin(struct importing *in)
     memset(in, 0, sizeof *in);
     nest_errors_init(&in->errors, &in->arena);
     assert_int_equal(nest_library_find(&in->arena, &in->library), NEST_OK);
+    in->options.library = &in->library;
     in->yaml = "";
 }
 

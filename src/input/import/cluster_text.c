@@ -1,63 +1,26 @@
 #include "input/import/cluster_text.h"
 
+#include <ctype.h>
 #include <string.h>
-#include <strings.h>
 
 #include "base/units.h"
 #include "input/records.h"
 
 enum { ASSUMED_GPUS = 8 };
 
-/* Rates from the vendors' data sheets, one direction: NVLink, Infinity Fabric, ICI or Ethernet
- * between the devices of a node, and the usual network port of one device. */
-static const struct {
-    const char *name;
-    struct nest_found_device device;
-} known_devices[] = {
-    {"a100", {"a100-sxm-80gb", 300e9, 25e9}},
-    {"a100-sxm", {"a100-sxm-80gb", 300e9, 25e9}},
-    {"a100-sxm-40gb", {"a100-sxm-40gb", 300e9, 25e9}},
-    {"a100-sxm-80gb", {"a100-sxm-80gb", 300e9, 25e9}},
-    {"a800", {"a100-sxm-80gb", 200e9, 25e9}},
-    {"h100", {"h100-sxm-80gb", 450e9, 50e9}},
-    {"h100-sxm", {"h100-sxm-80gb", 450e9, 50e9}},
-    {"h100-sxm-80gb", {"h100-sxm-80gb", 450e9, 50e9}},
-    {"h100-sxm-96gb-hbm2e", {"h100-sxm-96gb-hbm2e", 450e9, 50e9}},
-    {"h800", {"h100-sxm-80gb", 200e9, 50e9}},
-    {"h200", {"h200-sxm-141gb", 450e9, 50e9}},
-    {"h200-sxm-141gb", {"h200-sxm-141gb", 450e9, 50e9}},
-    {"b200", {"b200-sxm-180gb", 900e9, 50e9}},
-    {"b200-sxm-180gb", {"b200-sxm-180gb", 900e9, 50e9}},
-    {"b300", {"b300-sxm-288gb", 900e9, 100e9}},
-    {"b300-sxm-288gb", {"b300-sxm-288gb", 900e9, 100e9}},
-    {"gb200", {"gb200-nvl72", 900e9, 50e9}},
-    {"gb200-nvl72", {"gb200-nvl72", 900e9, 50e9}},
-    {"gb300", {"gb300-nvl72", 900e9, 100e9}},
-    {"gb300-nvl72", {"gb300-nvl72", 900e9, 100e9}},
-    {"v100", {"v100-sxm2-32gb", 150e9, 12.5e9}},
-    {"v100-sxm2-32gb", {"v100-sxm2-32gb", 150e9, 12.5e9}},
-    {"mi250x", {"mi250x", 350e9, 12.5e9}},
-    {"mi300x", {"mi300x", 448e9, 50e9}},
-    {"mi325x", {"mi325x", 448e9, 50e9}},
-    {"mi355x", {"mi355x", 535.5e9, 50e9}},
-    {"gaudi2", {"gaudi2", 262.5e9, 37.5e9}},
-    {"gaudi3", {"gaudi3", 525e9, 75e9}},
-    {"maia-100", {"maia-100", 450e9, 150e9}},
-    {"tpu-v4", {"tpu-v4", 300e9, 6.25e9}},
-    {"tpu-v5e", {"tpu-v5e", 200e9, 3.125e9}},
-    {"tpu-v5p", {"tpu-v5p", 600e9, 6.25e9}},
-    {"tpu-v6e", {"tpu-v6e", 400e9, 6.25e9}},
-    {"tpu-v7x", {"tpu-v7x", 600e9, 6.25e9}},
-};
-
-const struct nest_found_device *nest_found_device_find(const char *name)
+const struct nest_device_spec *nest_found_device(struct nest_job *job, const char *name)
 {
-    for (size_t i = 0; name && i < sizeof known_devices / sizeof known_devices[0]; i++) {
-        if (strcasecmp(known_devices[i].name, name) == 0) {
-            return &known_devices[i].device;
-        }
+    const struct nest_library *library = job->options->library;
+    struct nest_device_spec *device = NEST_NEW(job->arena, struct nest_device_spec, 1);
+    char *lower = nest_arena_strdup(job->arena, name ? name : "");
+    struct nest_errors ignored;
+    nest_errors_init(&ignored, job->arena);
+    for (char *p = lower; p && *p; p++) {
+        *p = (char)tolower((unsigned char)*p);
     }
-    return NULL;
+    const bool known = library && device && lower && *lower &&
+                       nest_load_device(library, lower, job->arena, device, &ignored) == NEST_OK;
+    return known ? device : NULL;
 }
 
 struct nest_found_level *nest_found_level_add(struct nest_found_cluster *found, const char *name,
@@ -192,13 +155,13 @@ static double assumed_latency(int level, bool inside)
 static void complete_level(struct nest_job *job, const struct nest_found_cluster *found, int l,
                            struct nest_found_level *level)
 {
-    const struct nest_found_device *device = nest_found_device_find(found->device);
+    const struct nest_device_spec *device = nest_found_device(job, found->device);
     /* Level 0 is inside the node unless the file's hosts are the devices. */
     const bool inside = l == 0 && !(found->hosts && job->options->gpus_per_node == 1);
     const char *assumed = NULL;
     if (level->bandwidth <= 0) {
-        const double fallback = inside ? 450e9 : 50e9;
-        level->bandwidth = !device ? fallback : inside ? device->scale_up : device->scale_out;
+        const double known = !device ? 0 : inside ? device->scale_up : device->scale_out;
+        level->bandwidth = known > 0 ? known : inside ? 450e9 : 50e9;
         assumed = join_words(job->arena, assumed, "bandwidth");
     }
     if (level->latency <= 0) {

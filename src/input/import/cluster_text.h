@@ -44,12 +44,7 @@ enum nest_status nest_found_cluster_write(struct nest_job *job, struct nest_foun
 struct nest_found_level *nest_found_level_add(struct nest_found_cluster *found, const char *name,
                                               int64_t fanout);
 
-/* Rates of a known device, by its id or a common name of it; NULL if unknown. */
-struct nest_found_device {
-    const char *id;
-    double scale_up;  /* bytes/s per device and direction inside the node */
-    double scale_out; /* bytes/s of its usual network port */
-};
-const struct nest_found_device *nest_found_device_find(const char *name);
+/* The shipped device of a name or alias in any case, for its usual rates; NULL if unknown. */
+const struct nest_device_spec *nest_found_device(struct nest_job *job, const char *name);
 
 #endif

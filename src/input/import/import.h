@@ -13,7 +13,7 @@
 #include "base/arena.h"
 #include "base/error.h"
 #include "base/strbuf.h"
-#include "input/spec.h"
+#include "input/load.h"
 
 /* A file in memory; name is used in error messages. */
 struct nest_import_file {
@@ -23,6 +23,7 @@ struct nest_import_file {
 };
 
 struct nest_import_options {
+    const struct nest_library *library;   /* devices are looked up here; NULL = none are known */
     int64_t gpus_per_node;                /* 0 = not said */
     const struct nest_cluster_spec *node; /* inner levels of every host, or NULL */
     const char *device;                   /* name of a device, or NULL: the node's, else assumed */

@@ -338,10 +338,11 @@ static void add_notes(struct input *in)
                       in->ep, in->ep, in->ep);
     }
     if (in->left_out > 0) {
-        nest_job_note(job,
-                      "edges from before the blocks over some of them (masks, tied weights; the largest "
-                      "has %.0f bytes) are left out of the boundaries",
-                      in->left_out);
+        nest_job_note(
+            job,
+            "edges from before the blocks over some of them (masks, tied weights; the largest "
+            "has %.0f bytes) are left out of the boundaries",
+            in->left_out);
     }
     if (in->skips) {
         nest_job_note(job, "edges that pass over layers ride along with the boundary between them");

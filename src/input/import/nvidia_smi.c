@@ -177,11 +177,10 @@ static enum nest_status check_symmetry(const struct matrix *m)
 static double link_rate(struct matrix *m, int most, struct nest_found_cluster *found)
 {
     const char *device = m->job->options->device;
-    const struct nest_found_device *known = nest_found_device_find(device);
     const bool blackwell =
         device && (strstr(device, "b200") || strstr(device, "b300") || strstr(device, "B200"));
     const double rate = blackwell ? 50e9 : device && strstr(device, "p100") ? 20e9 : 25e9;
-    if (!known && !device) {
+    if (!device) {
         found->device = most >= 18   ? "h100-sxm-80gb"
                         : most >= 12 ? "a100-sxm-80gb"
                         : most == 6  ? "v100-sxm2-32gb"

@@ -167,7 +167,7 @@ enum nest_status nest_import_simai(struct nest_job *job)
     if (status != NEST_OK) {
         return status;
     }
-    const struct nest_found_device *device = nest_found_device_find(s.gpu_type);
+    const struct nest_device_spec *device = nest_found_device(job, s.gpu_type);
     struct nest_found_cluster found = {.name = "SimAI topology",
                                        .device = device ? device->id : NULL};
     put_server(&s, &found);
