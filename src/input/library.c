@@ -198,6 +198,9 @@ static const char *find_path(struct nest_field_reader *reader, const char *name,
     return is_file(name) ? name : NULL;
 }
 
+/* Lists longer than this are not read by anybody. */
+enum { NAMES_LISTED = 12 };
+
 static void report_not_found(struct nest_field_reader *reader, const char *kind, const char *what,
                              const char *name, struct nest_mark mark)
 {
@@ -206,7 +209,9 @@ static void report_not_found(struct nest_field_reader *reader, const char *kind,
     struct nest_suggest suggest;
     nest_suggest_start(&suggest, name);
     const char **known = library ? nest_library_list(library, kind, reader->arena) : NULL;
+    int count = 0;
     for (int i = 0; known && known[i]; i++) {
+        count++;
         nest_strbuf_printf(&hint, "%s%s", i ? ", " : "shipped are ", known[i]);
         nest_suggest_offer(&suggest, known[i]);
         const char *path =
@@ -219,7 +224,10 @@ static void report_not_found(struct nest_field_reader *reader, const char *kind,
     if (suggest.best) {
         nest_strbuf_clear(&hint);
         nest_strbuf_printf(&hint, "did you mean '%s'?", suggest.best);
-    } else if (!known || !known[0]) {
+    } else if (count > NAMES_LISTED) {
+        nest_strbuf_clear(&hint);
+        nest_strbuf_printf(&hint, "expected a path, or the name of a file in %s", kind);
+    } else if (count == 0) {
         nest_strbuf_add(&hint, "expected a path; no shipped files were found (see NEST_DATA)");
     }
     nest_errors_add(reader->errors, mark, NULL, nest_strbuf_text(&hint), "there is no %s '%.80s'",
