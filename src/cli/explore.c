@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include "cli/commands.h"
+#include "cli/lua.h"
 #include "cli/request.h"
 
 static int run(struct nest_cli *cli);
@@ -46,5 +47,5 @@ static int run(struct nest_cli *cli)
             return status;
         }
     }
-    return nest_command_solve.run(cli);
+    return request.lesson > 0 ? nest_cli_lesson(cli, request.lesson) : nest_command_solve.run(cli);
 }

@@ -1,5 +1,7 @@
 #include "cli/lua.h"
 
+#include <string.h>
+
 #include "cli/commands.h"
 #include "cli/request.h"
 #include "script/api.h"
@@ -64,6 +66,44 @@ int nest_cli_script(struct nest_cli *cli, const char *path, int arguments,
         (void)fprintf(cli->err, "%s", traceback);
     }
     return exit;
+}
+
+/* Each KEY=VALUE of a list of pins is an edit of its own. */
+static int split_pins(struct nest_cli *cli, const char *pins, const char **out, int room)
+{
+    int count = 0;
+    for (const char *at = pins; *at != '\0' && count < room;) {
+        const size_t length = strcspn(at, ",");
+        out[count++] = nest_arena_strndup(&cli->arena, at, length);
+        at += length + (at[length] == ',');
+    }
+    return count;
+}
+
+int nest_cli_lesson(struct nest_cli *cli, int number)
+{
+    enum { EDITS_MAX = 64 };
+    const char *edit[EDITS_MAX];
+    const struct nest_scenario_request request = nest_cli_request(cli, false);
+    int edits = 0;
+    for (int i = 0; i < request.sets && edits < EDITS_MAX; i++) {
+        edit[edits++] = request.set[i];
+    }
+    for (int i = 0; i < request.pins; i++) {
+        edits += split_pins(cli, request.pin[i], edit + edits, EDITS_MAX - edits);
+    }
+    const char *folder = "scripts/lessons";
+    const char *prefix = nest_arena_printf(&cli->arena, "%d-", number);
+    const char **name = nest_library_list(&cli->library, folder, &cli->arena);
+    for (; name != NULL && *name != NULL; name++) {
+        if (strncmp(*name, prefix, strlen(prefix)) == 0) {
+            return nest_cli_script(
+                cli,
+                nest_arena_printf(&cli->arena, "%s/%s/%s.lua", cli->library.root, folder, *name),
+                edits, edit);
+        }
+    }
+    return nest_cli_usage(cli, "see scripts/lessons", "there is no lesson %d", number);
 }
 
 static int print_reference(struct nest_cli *cli)

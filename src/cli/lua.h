@@ -9,4 +9,8 @@
 int nest_cli_script(struct nest_cli *cli, const char *path, int arguments,
                     const char *const *argument);
 
+/* Runs the shipped lesson of that number without a screen; --set and --pin are the learner's edits.
+ * Returns the exit status. */
+int nest_cli_lesson(struct nest_cli *cli, int number);
+
 #endif

@@ -7,6 +7,7 @@
 #include "model/model.h"
 #include "script/answer.h"
 #include "script/chart.h"
+#include "script/lesson.h"
 #include "script/library.h"
 #include "script/scenario.h"
 #include "script/tree.h"
@@ -175,6 +176,7 @@ void nest_api_open(lua_State *L, struct nest_api *api)
         {"cluster", api_cluster},
         {"compare", nest_scenario_compare},
         {"format", api_format},
+        {"lesson", nest_lesson_run},
         {"model", api_model},
         {"parse", api_parse},
         {"scenario", nest_scenario_new},

@@ -49,6 +49,19 @@ const struct nest_reference nest_references[] = {
      "idle.",
      "local time, idle = nest.schedule({1, 1}, {2, 2}, 4)\n"
      "assert(time == 15 and math.abs(idle - 0.2) < 1e-12)\n"},
+    {"nest.lesson", "nest.lesson{title =, text =, scenario =, show =, try =, question =, check =}",
+     "A guided lesson. Prints title and text, makes the scenario, applies the script's arguments "
+     "(PATH=VALUE, or KEY=VALUE of a pin) to it, evaluates its pins, calls show(s, answer) for the "
+     "live figures, prints the thing to try and the question; with arguments, check(s, answer) "
+     "returns whether they did it, and a sentence. Returns whether they did.",
+     "local done = nest.lesson {\n"
+     "  title = \"One box\", text = \"Eight devices.\",\n"
+     "  scenario = {model = \"llama3-8b\", cluster = \"hgx-h100-8\", pin = {tp = 8}},\n"
+     "  show = function(s, answer) print(answer.plan.tp) end,\n"
+     "  try = \"tp=4\", question = \"Is it faster?\",\n"
+     "  check = function(s, answer) return answer.plan.tp == 4, \"\" end,\n"
+     "}\n"
+     "assert(done == false)\n"},
     {"s:set", "s:set(PATH, VALUE) or s:set{PATH = VALUE, …}",
      "Changes figures, as --set does. Returns the scenario.",
      "local s = nest.scenario {}\n"

@@ -276,6 +276,7 @@ static int solve(lua_State *L, const struct nest_api *api, const struct scenario
 
 static int scenario_solve(lua_State *L)
 {
+    lua_settop(L, 2);
     const struct scenario *scenario = check(L, 1);
     lua_Integer top = 1;
     if (lua_istable(L, 2)) {
@@ -316,6 +317,7 @@ static bool is_plan(lua_State *L, int index)
 /* s:eval{pins}, s:eval(plan) or s:eval(answer). */
 static int scenario_eval(lua_State *L)
 {
+    lua_settop(L, 2);
     struct scenario *scenario = push_copy(L, 1);
     struct nest_problem problem;
     struct nest_plan plan;

@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "input/doc.h"
 #include "script/api.h"
 #include "script/reference.h"
 #include "script/topology.h"
@@ -196,6 +197,53 @@ static void test_charts_are_text(void **state)
                                     "stage  1 |..00aaaa11bbbb....|\n");
 }
 
+static char *read_file(struct fixture *f, const char *path)
+{
+    const char *text = NULL;
+    size_t length = 0;
+    assert_int_equal(nest_file_read(path, &f->arena, &text, &length, &f->errors), NEST_OK);
+    return nest_arena_strndup(&f->arena, text, length);
+}
+
+/* The learner's edits are the record's own solution. */
+static void test_lessons_can_be_learned(void **state)
+{
+    struct fixture *f = *state;
+    const char **name = nest_library_list(&f->library, "scripts/lessons", &f->arena);
+    int count = 0;
+    for (; name && *name; name++, count++) {
+        const char *text = read_file(
+            f, nest_arena_printf(&f->arena, "%s/scripts/lessons/%s.lua", f->library.root, *name));
+        assert_runs(f, text);
+        assert_non_null(strstr(f->printed, "\nTry: "));
+        assert_non_null(strstr(f->printed, "\nQuestion: "));
+        assert_null(strstr(f->printed, "Done. "));
+        assert_runs(f, nest_arena_printf(&f->arena,
+                                         "local run = nest.lesson function nest.lesson(record) "
+                                         "arg = record.solution assert(run(record)) end %s",
+                                         text));
+        assert_non_null(strstr(f->printed, "\nDone. "));
+    }
+    assert_true(count >= 6);
+}
+
+static void test_a_lesson_runs_without_a_terminal(void **state)
+{
+    (void)state;
+    struct command_result result = command_run("--lesson 2");
+    assert_int_equal(result.status, 0);
+    assert_non_null(strstr(result.out, "stage  7 |"));
+    assert_null(strstr(result.out, "Not yet."));
+    command_free(&result);
+    result = command_run("--lesson 6 --pin ep=8,etp=2");
+    assert_non_null(strstr(result.out, "Not yet. ep 8 times etp 2 leaves the node"));
+    command_free(&result);
+    result = command_run("--lesson 77");
+    assert_int_equal(result.status, 2);
+    assert_non_null(strstr(result.err, "there is no lesson 77"));
+    command_free(&result);
+}
+
 static void test_the_command_runs_scripts(void **state)
 {
     (void)state;
@@ -235,6 +283,8 @@ int main(void)
         cmocka_unit_test(test_lua_and_yaml_clusters_give_one_plan),
         cmocka_unit_test_setup_teardown(test_mistakes_show_their_line, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_charts_are_text, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_lessons_can_be_learned, set_up, tear_down),
+        cmocka_unit_test(test_a_lesson_runs_without_a_terminal),
         cmocka_unit_test(test_the_command_runs_scripts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
