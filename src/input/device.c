@@ -6,12 +6,12 @@
 #define AT(member) .offset = offsetof(struct nest_device_spec, member)
 #define PEAK(word, mode)                                                                           \
     {                                                                                              \
-        .key = word, .type = NEST_FIELD_NUMBER, .unit = NEST_UNIT_FLOPS, AT(peak[mode]),           \
+        .key = (word), .type = NEST_FIELD_NUMBER, .unit = NEST_UNIT_FLOPS, AT(peak[(mode)]),       \
         .low = 1e9, .high = 1e18                                                                   \
     }
 #define FRACTION(word, member)                                                                     \
     {                                                                                              \
-        .key = word, .type = NEST_FIELD_NUMBER, AT(member), .low = 0.001, .high = 1                \
+        .key = (word), .type = NEST_FIELD_NUMBER, AT(member), .low = 0.001, .high = 1              \
     }
 
 static const struct nest_field peak_fields[] = {

@@ -95,12 +95,16 @@ static enum nest_status fault(struct reader *reader, yaml_mark_t mark, const cha
     return NEST_BAD_INPUT;
 }
 
+struct keyed {
+    const struct nest_node *node;
+};
+
 static int compare_keys(const void *a, const void *b)
 {
-    const struct nest_node *const *x = a;
-    const struct nest_node *const *y = b;
-    const int order = strcmp((*x)->key, (*y)->key);
-    return order != 0 ? order : (*x)->index - (*y)->index;
+    const struct nest_node *x = ((const struct keyed *)a)->node;
+    const struct nest_node *y = ((const struct keyed *)b)->node;
+    const int order = strcmp(x->key, y->key);
+    return order != 0 ? order : x->index - y->index;
 }
 
 static void report_duplicate(struct reader *reader, const struct nest_node *first,
@@ -118,18 +122,18 @@ static enum nest_status check_duplicates(struct reader *reader, const struct nes
     if (mapping->count < 2) {
         return NEST_OK;
     }
-    const struct nest_node **sorted = malloc((size_t)mapping->count * sizeof(*sorted));
+    struct keyed *sorted = malloc((size_t)mapping->count * sizeof *sorted);
     if (!sorted) {
         return NEST_NO_MEMORY;
     }
-    int count = 0;
+    size_t count = 0;
     for (const struct nest_node *child = mapping->first; child; child = child->next) {
-        sorted[count++] = child;
+        sorted[count++].node = child;
     }
-    qsort(sorted, (size_t)count, sizeof *sorted, compare_keys);
-    for (int i = 1; i < count; i++) {
-        if (strcmp(sorted[i - 1]->key, sorted[i]->key) == 0) {
-            report_duplicate(reader, sorted[i - 1], sorted[i]);
+    qsort(sorted, count, sizeof *sorted, compare_keys);
+    for (size_t i = 1; i < count; i++) {
+        if (strcmp(sorted[i - 1].node->key, sorted[i].node->key) == 0) {
+            report_duplicate(reader, sorted[i - 1].node, sorted[i].node);
         }
     }
     free(sorted);

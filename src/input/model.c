@@ -6,15 +6,15 @@
 #define AT(member) .offset = offsetof(struct nest_model_spec, member)
 #define SIZE(word, member, least, most)                                                            \
     {                                                                                              \
-        .key = word, .type = NEST_FIELD_COUNT, AT(member), .low = least, .high = most              \
+        .key = (word), .type = NEST_FIELD_COUNT, AT(member), .low = (least), .high = (most)        \
     }
 #define FLAG(word, member)                                                                         \
     {                                                                                              \
-        .key = word, .type = NEST_FIELD_FLAG, AT(member)                                           \
+        .key = (word), .type = NEST_FIELD_FLAG, AT(member)                                         \
     }
 #define CHOICE(word, member, words)                                                                \
     {                                                                                              \
-        .key = word, .type = NEST_FIELD_CHOICE, AT(member), .choice = words                        \
+        .key = (word), .type = NEST_FIELD_CHOICE, AT(member), .choice = (words)                    \
     }
 
 static const struct nest_choice mlp_words[] = {

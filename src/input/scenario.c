@@ -69,11 +69,12 @@ void nest_overlap_defaults(struct nest_scenario_spec *scenario)
         [NEST_TORCHTITAN] = {.dp = 1, .zero = 1, .cp = 1, .pp = 1},
     };
     const struct nest_overlap_spec *of = &defaults[scenario->train.framework];
-    for (int i = 0; nest_overlap_fields[i].key; i++) {
+    const double value[] = {of->dp, of->zero, of->tp, of->cp, of->ep, of->pp};
+    struct nest_overlap_spec *own = &scenario->overlap;
+    double *const knob[] = {&own->dp, &own->zero, &own->tp, &own->cp, &own->ep, &own->pp};
+    for (int i = 0; i < 6; i++) {
         if (!scenario->overlap_given[i]) {
-            const size_t offset = nest_overlap_fields[i].offset;
-            *(double *)((char *)&scenario->overlap + offset) =
-                *(const double *)((const char *)of + offset);
+            *knob[i] = value[i];
         }
     }
 }

@@ -250,8 +250,11 @@ struct nest_mark nest_origin_mark(const struct nest_origin *origin, const char *
     if (origin->root) {
         return node ? node->mark : origin->root->mark;
     }
-    const size_t prefix = origin->prefix ? strlen(origin->prefix) : 0;
     struct nest_mark mark = origin->fallback;
+    if (!origin->prefix) {
+        return mark;
+    }
+    const size_t prefix = strlen(origin->prefix);
     for (int i = 0; i < origin->count; i++) {
         const char *path = origin->touched[i].path;
         if (strncmp(path, origin->prefix, prefix) == 0 && path[prefix] == '.') {

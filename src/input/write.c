@@ -102,7 +102,7 @@ static void write_nested(const struct nest_field *field, const void *record, con
     enum { NESTED_MAX = 16 };
     bool wanted[NESTED_MAX] = {false};
     bool any = false;
-    for (int i = 0; field->table[i].key && i < NESTED_MAX; i++) {
+    for (int i = 0; i < NESTED_MAX && field->table[i].key; i++) {
         wanted[i] = is_written(&field->table[i]) && differs(&field->table[i], record, defaults);
         any = any || wanted[i];
     }
@@ -289,7 +289,7 @@ static void write_parts(const struct nest_scenario_spec *scenario, struct nest_s
 static void write_settings(const struct nest_scenario_spec *scenario, struct nest_strbuf *out)
 {
     struct nest_scenario_spec defaults;
-    bool wanted[16];
+    bool wanted[16] = {false};
     nest_scenario_defaults(&defaults);
     for (int i = 0; nest_train_fields[i].key; i++) {
         wanted[i] = strcmp(nest_train_fields[i].key, "precision") == 0

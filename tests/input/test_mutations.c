@@ -69,41 +69,45 @@ static size_t replace(char *text, size_t length, size_t at, size_t drop, const c
     return length - drop + put_length;
 }
 
-/* One change: a byte, a cut, a piece doubled, or a word that has hurt parsers before. */
+/* What has hurt parsers before. */
+static const char *const words[] = {
+    "{",
+    "}",
+    "[",
+    "]",
+    ":",
+    ": ",
+    ",",
+    "\n",
+    "\t",
+    "- ",
+    "&a ",
+    "*a",
+    "!!x ",
+    "---\n",
+    "\"",
+    "'",
+    "#",
+    "|\n",
+    "? ",
+    "null",
+    "~",
+    "-1",
+    "0",
+    "1e308",
+    "1e-308",
+    "nan",
+    "GiB",
+    "\xff",
+    "\xef\xbb\xbf",
+    "%",
+    "@",
+    "999999999999999999999",
+};
+
+/* One change: a byte, a cut, a piece doubled, or a word. */
 static size_t mutate(struct test_random *random, char *text, size_t length)
 {
-    static const char *const words[] = {"{",
-                                        "}",
-                                        "[",
-                                        "]",
-                                        ":",
-                                        ": ",
-                                        ",",
-                                        "\n",
-                                        "\t",
-                                        "- ",
-                                        "&a ",
-                                        "*a",
-                                        "!!x ",
-                                        "---\n",
-                                        "\"",
-                                        "'",
-                                        "#",
-                                        "|\n",
-                                        "? ",
-                                        "null",
-                                        "~",
-                                        "-1",
-                                        "0",
-                                        "1e308",
-                                        "1e-308",
-                                        "nan",
-                                        "GiB",
-                                        "\xff",
-                                        "\xef\xbb\xbf",
-                                        "%",
-                                        "@",
-                                        "999999999999999999999"};
     const size_t at = (size_t)test_random_below(random, (int64_t)length + 1);
     const size_t span = (size_t)test_random_below(random, 40);
     char byte = (char)test_random_below(random, 256);
