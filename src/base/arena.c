@@ -45,15 +45,19 @@ static struct nest_arena_block *add_block(struct nest_arena *arena, size_t size)
 void *nest_arena_alloc(struct nest_arena *arena, size_t count, size_t size)
 {
     if (size != 0 && count > (SIZE_MAX / 4) / size) {
+        arena->failed = true;
         return NULL;
     }
     const size_t bytes = round_up(count == 0 || size == 0 ? 1 : count * size);
     struct nest_arena_block *block = arena->head;
-    if (!block || block->size - block->used < bytes) {
+    if (arena->limit > 0 && (bytes > arena->limit || arena->used > arena->limit - bytes)) {
+        block = NULL;
+    } else if (!block || block->size - block->used < bytes) {
         block = add_block(arena, bytes);
-        if (!block) {
-            return NULL;
-        }
+    }
+    if (!block) {
+        arena->failed = true;
+        return NULL;
     }
     void *result = (char *)block->data + block->used;
     block->used += bytes;
@@ -114,6 +118,7 @@ void nest_arena_reset(struct nest_arena *arena)
     keep->next = NULL;
     keep->used = 0;
     arena->used = 0;
+    arena->failed = false;
 }
 
 void nest_arena_free(struct nest_arena *arena)
@@ -125,4 +130,5 @@ void nest_arena_free(struct nest_arena *arena)
     }
     arena->head = NULL;
     arena->used = 0;
+    arena->failed = false;
 }

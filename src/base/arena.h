@@ -2,11 +2,13 @@
  *
  * Everything that lives as long as one document, one scenario or one solve is taken from an arena;
  * nothing in it is freed alone. The arena owns its blocks. All memory is zeroed and aligned for any
- * type. An allocation that fails returns NULL and leaves the arena usable. */
+ * type. An allocation that fails returns NULL, leaves the arena usable and is remembered in failed:
+ * who fills a record from many small allocations asks once at its end. */
 #ifndef NEST_BASE_ARENA_H
 #define NEST_BASE_ARENA_H
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 struct nest_arena_block;
@@ -14,12 +16,14 @@ struct nest_arena_block;
 struct nest_arena {
     struct nest_arena_block *head; /* the block being filled; older and larger ones behind it */
     size_t used;                   /* bytes handed out, for the reports of memory use */
+    size_t limit;                  /* hand out no more than this; 0 = as much as there is */
+    bool failed;                   /* an allocation returned NULL since the last reset */
 };
 
 /* An empty arena is all zeroes. */
 #define NEST_ARENA_INIT                                                                            \
     {                                                                                              \
-        NULL, 0                                                                                    \
+        NULL, 0, 0, false                                                                          \
     }
 
 /* Returns count * size zeroed bytes, or NULL when memory is out or the product overflows. */
@@ -39,7 +43,7 @@ char *nest_arena_printf(struct nest_arena *arena, const char *format, ...)
 char *nest_arena_vprintf(struct nest_arena *arena, const char *format, va_list args)
     __attribute__((format(printf, 2, 0)));
 
-/* Forgets everything that was handed out but keeps the newest block for reuse. */
+/* Forgets everything that was handed out, and failures, but keeps the newest block for reuse. */
 void nest_arena_reset(struct nest_arena *arena);
 
 /* Frees every block; the arena is empty again. */

@@ -97,6 +97,5 @@ enum nest_status nest_check_file(const struct nest_library *library, const char 
     } else if (root) {
         check_root(&reader, root, nest_stem_of(arena, path), *kind);
     }
-    nest_errors_sort(errors);
-    return errors->count + errors->dropped > before ? NEST_BAD_INPUT : NEST_OK;
+    return nest_input_outcome(errors, before);
 }

@@ -190,7 +190,9 @@ static void add_torus(struct nest_field_reader *reader, const struct nest_node *
         level->kind = written->wrap ? NEST_LEVEL_RING : NEST_LEVEL_MESH;
         level->bandwidth *= written->wrap ? 2 : 1;
         if (written->dimensions > 1) {
-            level->name = nest_arena_printf(reader->arena, "%s.%s", written->level.name, axis[i]);
+            const char *name =
+                nest_arena_printf(reader->arena, "%s.%s", written->level.name, axis[i]);
+            level->name = name ? name : level->name;
         }
     }
 }

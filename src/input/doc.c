@@ -392,6 +392,9 @@ const char *nest_node_path(const struct nest_node *node, struct nest_arena *aren
     return result;
 }
 
+/* Bytes of a value that a message repeats; never half a character. */
+enum { SHOWN_MAX = 40 };
+
 const char *nest_node_describe(const struct nest_node *node, struct nest_arena *arena)
 {
     if (node->kind == NEST_NODE_MAPPING) {
@@ -403,7 +406,12 @@ const char *nest_node_describe(const struct nest_node *node, struct nest_arena *
     if (nest_node_is_null(node)) {
         return "nothing";
     }
-    const char *text =
-        nest_arena_printf(arena, "'%.40s%s'", node->text, strlen(node->text) > 40 ? "..." : "");
+    int shown = (int)strnlen(node->text, SHOWN_MAX + 1);
+    const bool cut = shown > SHOWN_MAX;
+    shown = cut ? SHOWN_MAX : shown;
+    while (cut && shown > 0 && ((unsigned char)node->text[shown] & 0xC0U) == 0x80U) {
+        shown--;
+    }
+    const char *text = nest_arena_printf(arena, "'%.*s%s'", shown, node->text, cut ? "..." : "");
     return text ? text : "text";
 }

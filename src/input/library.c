@@ -159,7 +159,8 @@ static const char *find_shipped(struct nest_field_reader *reader, const char *ki
         const char *path =
             nest_arena_printf(reader->arena, "%s/%s/%s.%s", library->root, kind, name, *ending);
         if (path && is_file(path)) {
-            *id = nest_arena_strdup(reader->arena, name);
+            const char *kept = nest_arena_strdup(reader->arena, name);
+            *id = kept ? kept : "";
             return path;
         }
     }
@@ -175,13 +176,13 @@ static const char *find_shipped(struct nest_field_reader *reader, const char *ki
     return NULL;
 }
 
-/* "dir/name.yaml" → "name". */
 const char *nest_stem_of(struct nest_arena *arena, const char *path)
 {
     const char *slash = strrchr(path, '/');
     const char *file = slash ? slash + 1 : path;
     const size_t stem = stem_length(file);
-    return nest_arena_strndup(arena, file, stem > 0 ? stem : strlen(file));
+    const char *name = nest_arena_strndup(arena, file, stem > 0 ? stem : strlen(file));
+    return name ? name : "";
 }
 
 static const char *find_path(struct nest_field_reader *reader, const char *name, const char *folder)
@@ -330,9 +331,12 @@ void nest_cluster_load(struct nest_field_reader *reader, const char *name, struc
     }
 }
 
-static enum nest_status outcome(struct nest_errors *errors, size_t before)
+enum nest_status nest_input_outcome(struct nest_errors *errors, size_t before)
 {
     nest_errors_sort(errors);
+    if (errors->arena->failed) {
+        return NEST_NO_MEMORY;
+    }
     return errors->count + errors->dropped > before ? NEST_BAD_INPUT : NEST_OK;
 }
 
@@ -344,7 +348,7 @@ enum nest_status nest_load_device(const struct nest_library *library, const char
     struct nest_field_reader reader = {arena, errors, &input};
     const size_t before = errors->count + errors->dropped;
     nest_device_load(&reader, name, (struct nest_mark){0}, NULL, out);
-    return outcome(errors, before);
+    return nest_input_outcome(errors, before);
 }
 
 enum nest_status nest_load_cluster(const struct nest_library *library, const char *name,
@@ -355,7 +359,7 @@ enum nest_status nest_load_cluster(const struct nest_library *library, const cha
     struct nest_field_reader reader = {arena, errors, &input};
     const size_t before = errors->count + errors->dropped;
     nest_cluster_load(&reader, name, (struct nest_mark){0}, NULL, out);
-    return outcome(errors, before);
+    return nest_input_outcome(errors, before);
 }
 
 enum nest_status nest_cluster_from_tree(const struct nest_library *library,
@@ -378,5 +382,5 @@ enum nest_status nest_load_model(const struct nest_library *library, const char 
     struct nest_field_reader reader = {arena, errors, &input};
     const size_t before = errors->count + errors->dropped;
     nest_model_load(&reader, name, (struct nest_mark){0}, NULL, out);
-    return outcome(errors, before);
+    return nest_input_outcome(errors, before);
 }

@@ -198,8 +198,7 @@ enum nest_status nest_load_plan(const char *path, struct nest_arena *arena,
     if (root) {
         nest_plan_read(&reader, root, out);
     }
-    nest_errors_sort(errors);
-    return errors->count + errors->dropped > before ? NEST_BAD_INPUT : NEST_OK;
+    return nest_input_outcome(errors, before);
 }
 
 enum nest_status nest_plan_from_tree(const struct nest_node *root, struct nest_arena *arena,

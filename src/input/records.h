@@ -21,6 +21,10 @@ struct nest_input {
     const char *folder; /* where relative paths of a file begin, or NULL */
 };
 
+/* What a loader returns: NEST_NO_MEMORY when any allocation failed on the way, whatever was read;
+ * else whether there are more faults than before, sorted. */
+enum nest_status nest_input_outcome(struct nest_errors *errors, size_t before);
+
 /* Reads one document into a record: defaults first, then the keys, then the checks across keys.
  * Faults go to the reader's list; the reader's context is a struct nest_input. */
 void nest_device_read(struct nest_field_reader *reader, const struct nest_node *root,

@@ -371,6 +371,10 @@ static void apply_edit(struct edit_list *list, const struct nest_node *edit)
     if (level && !has_level(list, level)) {
         return;
     }
+    if (edit->count == (level != NULL)) {
+        nest_node_fault(list->reader, edit, "expected {PATH: value} or {level: NAME, FIELD: value}",
+                        "this edit changes nothing");
+    }
     for (const struct nest_node *child = edit->first; child; child = child->next) {
         const char *value = NULL;
         const char *path = child->key;
@@ -539,8 +543,7 @@ enum nest_status nest_load_scenario(const struct nest_library *library,
     if (root || !request->scenario) {
         nest_scenario_read(&reader, root, request, out);
     }
-    nest_errors_sort(errors);
-    return errors->count + errors->dropped > before ? NEST_BAD_INPUT : NEST_OK;
+    return nest_input_outcome(errors, before);
 }
 
 enum nest_status nest_scenario_from_tree(const struct nest_library *library,
