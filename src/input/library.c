@@ -371,7 +371,7 @@ enum nest_status nest_cluster_from_tree(const struct nest_library *library,
     struct nest_field_reader reader = {arena, errors, &input};
     const size_t before = errors->count + errors->dropped;
     nest_cluster_read(&reader, root, id, out);
-    return outcome(errors, before);
+    return nest_input_outcome(errors, before);
 }
 
 enum nest_status nest_load_model(const struct nest_library *library, const char *name,
