@@ -242,14 +242,17 @@ void nest_report_alternatives(const struct nest_solution *solution, int count, n
                               FILE *out)
 {
     for (int i = 0; i < count; i++) {
-        char step[32], text[TEXT_MAX];
-        const double more =
-            best > 0 ? nest_to_seconds(solution[i].prediction.step) / nest_to_seconds(best) - 1 : 0;
-        (void)fprintf(out, "  %9s %+6.1f%%  %s, recompute %s\n",
-                      nest_unit_format(nest_to_seconds(solution[i].prediction.step),
-                                       NEST_UNIT_SECONDS, step, sizeof step),
-                      100 * more, nest_plan_format(&solution[i].plan, text, sizeof text),
-                      nest_recompute_word(nest_plan_heaviest(&solution[i].plan)));
+        const struct nest_plan *plan = &solution[i].plan;
+        const enum nest_recompute recompute = nest_plan_heaviest(plan);
+        const double seconds = nest_to_seconds(solution[i].prediction.step);
+        char step[32], text[TEXT_MAX], order[64];
+        (void)fprintf(out, "  %9s %+5.1f%%  %s%s%s, %s\n",
+                      nest_unit_format(seconds, NEST_UNIT_SECONDS, step, sizeof step),
+                      best > 0 ? 100 * (seconds / nest_to_seconds(best) - 1) : 0,
+                      nest_plan_format(plan, text, sizeof text),
+                      recompute != NEST_RECOMPUTE_NONE ? ", recompute " : "",
+                      recompute != NEST_RECOMPUTE_NONE ? nest_recompute_word(recompute) : "",
+                      nest_order_format(&plan->strategy, order, sizeof order));
     }
 }
 

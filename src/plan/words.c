@@ -43,26 +43,39 @@ static void append(char *out, size_t size, size_t *used, const char *format, ...
     }
 }
 
+/* One range: "emb 1-10", "11", "71-80 head". */
+static void append_range(char *out, size_t size, size_t *used, const struct nest_range *range,
+                         int layers)
+{
+    const bool head = range->high == layers - 1;
+    const int64_t first = range->low == 0 ? 1 : range->low;
+    const int64_t last = head ? range->high - 1 : range->high;
+    append(out, size, used, "%s%s", range->low == 0 ? "emb" : "",
+           range->low == 0 && first <= last ? " " : "");
+    if (first < last) {
+        append(out, size, used, "%" PRId64 "-%" PRId64, first, last);
+    } else if (first == last) {
+        append(out, size, used, "%" PRId64, first);
+    }
+    if (head) {
+        append(out, size, used, "%shead", first <= last || range->low == 0 ? " " : "");
+    }
+}
+
 char *nest_layers_format(const struct nest_plan_stage *stage, int layers, char *out, size_t size)
 {
+    enum { RANGES_SHOWN = 3 };
     size_t used = 0;
     out[0] = '\0';
-    for (int r = 0; r < stage->ranges; r++) {
-        const int64_t low = stage->layers[r].low;
-        const int64_t high = stage->layers[r].high;
-        const int64_t first = low == 0 ? 1 : low;
-        const int64_t last = high == layers - 1 ? high - 1 : high;
+    const bool some = stage->ranges > RANGES_SHOWN;
+    for (int r = 0; r < (some ? 1 : stage->ranges); r++) {
         append(out, size, &used, "%s", r > 0 ? ", " : "");
-        append(out, size, &used, "%s", low == 0 ? "emb" : "");
-        const char *space = low == 0 ? " " : "";
-        if (first < last) {
-            append(out, size, &used, "%s%" PRId64 "-%" PRId64, space, first, last);
-        } else if (first == last) {
-            append(out, size, &used, "%s%" PRId64, space, first);
-        }
-        if (high == layers - 1) {
-            append(out, size, &used, "%s", first <= last || low == 0 ? " head" : "head");
-        }
+        append_range(out, size, &used, &stage->layers[r], layers);
+    }
+    if (some) {
+        append(out, size, &used, " .. ");
+        append_range(out, size, &used, &stage->layers[stage->ranges - 1], layers);
+        append(out, size, &used, " x%d", stage->ranges);
     }
     return out;
 }
