@@ -170,7 +170,7 @@ static int show_nothing(struct nest_cli *cli, const char *name)
 {
     enum nest_file_kind kind;
     nest_errors_init(&cli->errors, &cli->arena);
-    if (access(name, F_OK) == 0 || strcmp(name, "-") == 0) {
+    if (access(name, F_OK) == 0) {
         const enum nest_status status =
             nest_check_file(&cli->library, name, &cli->arena, &kind, &cli->errors);
         if (status != NEST_OK) {
@@ -193,9 +193,33 @@ static int show_nothing(struct nest_cli *cli, const char *name)
     return nest_cli_usage(cli, hint, "no model or cluster '%s'", name);
 }
 
+/* Standard input under a name that can be read twice, once as each kind; NULL if it cannot be kept.
+ * The file behind it goes with the process. */
+static const char *keep_input(struct nest_cli *cli)
+{
+    FILE *copy = tmpfile();
+    if (copy == NULL) {
+        return NULL;
+    }
+    char block[4096];
+    for (size_t got = fread(block, 1, sizeof block, stdin); got > 0;
+         got = fread(block, 1, sizeof block, stdin)) {
+        if (fwrite(block, 1, got, copy) != got) {
+            return NULL;
+        }
+    }
+    return fflush(copy) == 0 ? nest_arena_printf(&cli->arena, "/dev/fd/%d", fileno(copy)) : NULL;
+}
+
 static int run(struct nest_cli *cli)
 {
     const char *name = cli->args.operand[0];
+    if (strcmp(name, "-") == 0) {
+        name = keep_input(cli);
+        if (name == NULL) {
+            return nest_cli_usage(cli, NULL, "cannot keep standard input");
+        }
+    }
     struct nest_model_spec model;
     if (nest_load_model(&cli->library, name, &cli->arena, &model, &cli->errors) == NEST_OK) {
         return show_model(cli, &model);
