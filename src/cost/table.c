@@ -183,6 +183,17 @@ static double update_bytes(const struct nest_train_spec *train)
     return (double)(2 * bytes.gradient + 2 * bytes.optimizer + bytes.weight);
 }
 
+/* DeepSpeed reduces and gathers in buckets of 5e8 elements (reduce_bucket_size,
+ * allgather_bucket_size), and prefetches 5e7 under stage 3 (stage3_prefetch_bucket_size). */
+static int64_t bucket_bytes(const struct nest_train_spec *train, const struct nest_strategy *s)
+{
+    if (train->framework != NEST_DEEPSPEED || nest_dense_shard(s) <= 1 || s->zero == 0) {
+        return 0;
+    }
+    const int64_t elements = s->zero == 3 ? 50000000 : 1000000000;
+    return elements * nest_state_bytes(train).gathered;
+}
+
 void nest_cost_table_fill(const struct nest_problem *problem, const struct nest_strategy *strategy,
                           const struct nest_placement *placement, void *memory,
                           struct nest_cost_table *out)
@@ -197,6 +208,7 @@ void nest_cost_table_fill(const struct nest_problem *problem, const struct nest_
     out->optimizer_seconds =
         update_bytes(&problem->train) / (device->memory_bandwidth * device->memory_efficiency);
     out->dp_overlap = problem->overlap.dp;
+    out->buffers = bucket_bytes(&problem->train, strategy);
     out->reserve =
         (int64_t)(device->reserve_base + groups_in_use(strategy) * device->reserve_per_group);
     out->reserve_pipeline = (int64_t)device->reserve_per_group;
