@@ -53,8 +53,14 @@ static enum nest_framework framework_of(const struct nest_measurement *run)
             return NEST_TORCHTITAN;
         }
     }
-    const bool compiled = mentions(run->notes, "maxtext"); /* XLA fuses as Megatron's kernels do */
-    return is_fsdp(run) && !compiled ? NEST_TORCHTITAN : NEST_MEGATRON;
+    /* XLA fuses as Megatron's kernels do. */
+    static const char *const fused[] = {"maxtext", "paxml", "megatron", "nemo"};
+    for (size_t i = 0; i < sizeof fused / sizeof *fused; i++) {
+        if (mentions(run->source, fused[i]) || mentions(run->notes, fused[i])) {
+            return NEST_MEGATRON;
+        }
+    }
+    return is_fsdp(run) ? NEST_TORCHTITAN : NEST_MEGATRON;
 }
 
 /* DeepSeek's latent attention: the widths are the family's; only V2 Lite (hidden 2048) has a full
