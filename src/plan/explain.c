@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "base/units.h"
+#include "cost/framework.h"
 #include "cost/operator.h"
 
 enum { TEXT = 32 };
@@ -227,6 +228,10 @@ void nest_explain_time(const struct nest_problem *problem, const struct nest_pla
         "  exposed = t - knob * min(t, what may hide it)\n  knobs: tp %g, cp %g, ep %g, "
         "zero %g, dp %g, pp %g\n",
         o->tp, o->cp, o->ep, o->zero, o->dp, o->pp);
+    if (strategy.tp > 1 && nest_framework_traits(problem->train.framework).async_tp) {
+        nest_strbuf_add(out, "  backward, the framework runs tp reductions beside the weight "
+                             "gradients: t - min(t, half the GEMMs)\n");
+    }
     nest_strbuf_printf(out, "  once per step: gradient traffic left exposed %s, optimizer %s\n",
                        time_text(cost->sync, a), time_text(cost->optimizer, b));
 }
