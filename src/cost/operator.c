@@ -145,12 +145,13 @@ static void set_gemm(const struct context *c, struct nest_op_work *w)
     const double accumulate = 2.0 * (double)c->problem->train.grad_bytes * w->batch * w->n * w->k;
     w->flops = 2.0 * w->rows * w->n * w->k;
     const double speed = c->traits.gemm;
-    w->rate = nest_gemm_rate(c->device, &forward) * speed;
+    const double rate = nest_gemm_rate(c->device, &forward);
+    w->rate = rate * speed;
     w->bytes = nest_gemm_bytes(&forward) / speed;
-    w->fw = nest_gemm_time(c->device, &forward, 0.0) / speed;
-    w->bw =
-        (nest_gemm_time(c->device, &data, 0.0) + nest_gemm_time(c->device, &weight, accumulate)) /
-        speed;
+    w->fw = nest_gemm_time(c->device, &forward, rate, 0.0) / speed;
+    w->bw = (nest_gemm_time(c->device, &data, rate, 0.0) +
+             nest_gemm_time(c->device, &weight, rate, accumulate)) /
+            speed;
     if (fp8) {
         /* Both operands are read in 16 bits and written twice in 8, as they are and transposed. */
         w->fw += nest_memory_time(c->device, 4.0 * w->rows * w->k);
@@ -194,10 +195,11 @@ static void set_plain(const struct context *c, struct nest_op_work *w)
     const double scores = w->rows * context * w->batch * c->element / 2.0;
     const struct nest_gemm product = {w->batch, w->rows, context, (double)c->op->k, NEST_BF16};
     const bool dropout = c->kind->dropout;
-    const double gemms = 2.0 * nest_gemm_time(c->device, &product, 0.0);
+    const double rate = nest_gemm_rate(c->device, &product);
+    const double gemms = 2.0 * nest_gemm_time(c->device, &product, rate, 0.0);
     const double softmax = scores * (dropout ? 9.0 : 4.0);
     w->flops = 2.0 * w->rows * context * w->batch * (double)(c->op->k + c->op->v_dim);
-    w->rate = nest_gemm_rate(c->device, &product);
+    w->rate = rate;
     w->bytes = 2.0 * nest_gemm_bytes(&product) + softmax;
     w->fw = gemms + nest_memory_time(c->device, softmax);
     w->bw = 2.0 * gemms + nest_memory_time(c->device, scores * (dropout ? 11.0 : 6.0));

@@ -65,10 +65,10 @@ double nest_gemm_bytes(const struct nest_gemm *gemm)
 }
 
 double nest_gemm_time(const struct nest_device_spec *device, const struct nest_gemm *gemm,
-                      double extra_bytes)
+                      double rate, double extra_bytes)
 {
     const double flops = 2.0 * gemm->batch * gemm->m * gemm->n * gemm->k;
-    const double busy = flops / nest_gemm_rate(device, gemm);
+    const double busy = flops / rate;
     const double moved = (nest_gemm_bytes(gemm) + extra_bytes) /
                          (device->memory_bandwidth * device->memory_efficiency);
     return (busy > moved ? busy : moved) + device->launch;

@@ -25,9 +25,10 @@ double nest_gemm_rate(const struct nest_device_spec *device, const struct nest_g
 /* Bytes of its three operands, each moved once. */
 double nest_gemm_bytes(const struct nest_gemm *gemm);
 
-/* max(FLOP / (peak * efficiency(FLOP)), bytes / memory bandwidth) + launch. extra_bytes: what the
- * kernel moves beyond its three operands once each (accumulation into fp32 gradients). */
+/* max(FLOP / rate, bytes / memory bandwidth) + launch. rate: nest_gemm_rate of this GEMM or of one
+ * with as many FLOP. extra_bytes: what the kernel moves beyond its three operands once each
+ * (accumulation into fp32 gradients). */
 double nest_gemm_time(const struct nest_device_spec *device, const struct nest_gemm *gemm,
-                      double extra_bytes);
+                      double rate, double extra_bytes);
 
 #endif
