@@ -265,147 +265,16 @@ nest_ps nest_bound_least(const struct nest_bounds *bounds, const struct nest_fam
     return least;
 }
 
-/* How many bulk layers the stages may hold, per chunk. */
-struct room {
-    const struct nest_bound *bound;
-    const struct nest_grid *grid;
-    int modes;
-    int64_t microbatches;
-    nest_ps total, largest;               /* as in nest_bound */
-    nest_ps time[NEST_RECOMPUTES];        /* of one bulk layer */
-    int64_t state;                        /* bytes per layer, whatever the microbatches */
-    int64_t activations[NEST_RECOMPUTES]; /* bytes per layer and microbatch (chunk) in flight */
-    int64_t memory[NEST_RECOMPUTES];      /* bytes for both */
-};
+/* ---- Room ---- */
 
-/* placement: what is known of the communicators; per microbatch, ZeRO 2 and 3 use some. */
-static void measure_room(const struct nest_bounds *bounds, const struct nest_family *family,
-                         const struct nest_bound *bound, const struct nest_grid *grid,
-                         const struct nest_strategy *strategy,
-                         const struct nest_placement *placement, struct room *out)
+/* Once-per-step traffic of all the bulk's parameters, if one stage holds them. */
+static nest_ps whole_traffic(const struct nest_cluster *cluster, const struct nest_problem *problem,
+                             const struct nest_bound *bound, const struct nest_strategy *s,
+                             const struct nest_placement *at)
 {
-    const struct nest_problem *problem = &bounds->problem;
-    *out = (struct room){.bound = bound, .grid = grid, .modes = bounds->space->modes};
-    out->microbatches = microbatches(bounds, family, grid->dp);
-    nest_ps least = NEST_PS_MAX;
-    nest_ps before = NEST_PS_MAX;
-    for (int m = 0; m < out->modes; m++) {
-        struct nest_layer_cost cost;
-        price(bounds, &bound->work, strategy, placement, m, &cost);
-        out->state = cost.weights + cost.gradients + cost.optimizer;
-        out->activations[m] = cost.activations;
-        out->memory[m] = problem->memory_limit - (int64_t)problem->cluster->device->reserve_base -
-                         cost.working - cost.gathered;
-        out->time[m] = cost.fw + cost.bw;
-        least = lesser(least, out->time[m]);
-        before = lesser(before, bound->bulk_time[m]);
-    }
-    out->total = bound->total + bound->bulk * (least - before);
-    out->largest = bound->largest > least ? bound->largest : least;
-}
-
-/* With v chunks, the first and the last stage may lack one block of v times as many. */
-static int spare_blocks(const struct nest_grid *grid, int stage)
-{
-    return grid->virtual_stages > 1 && (stage == 0 || stage == grid->pp - 1);
-}
-
-/* Layers per chunk that the memory of a stage holds by one mode. */
-static int64_t held(const struct room *room, int stage, int mode)
-{
-    const int64_t v = room->grid->virtual_stages;
-    const int from_end = room->grid->pp - stage;
-    const int64_t m = room->microbatches;
-    const int64_t flights =
-        v > 1 ? nest_chunks_in_flight(stage, room->grid->pp, v, m) : (from_end < m ? from_end : m);
-    const int64_t kept = flights * room->activations[mode];
-    const int64_t bytes = v * room->state + kept;
-    const int64_t memory =
-        room->memory[mode] + spare_blocks(room->grid, stage) * (room->state + kept);
-    return memory < 0 ? 0 : bytes > 0 ? memory / bytes : INT32_MAX;
-}
-
-/* True if memory alone lets the stages hold the bulk. */
-static bool holds_bulk(const struct room *room)
-{
-    const int64_t v = room->grid->virtual_stages;
-    int64_t left = (room->bound->bulk + v - 1) / v;
-    for (int i = 0; i < room->grid->pp && left > 0; i++) {
-        int64_t most = 0;
-        for (int m = 0; m < room->modes; m++) {
-            const int64_t layers = held(room, i, m);
-            most = layers > most ? layers : most;
-        }
-        left -= most;
-    }
-    return left <= 0;
-}
-
-/* Layers per chunk for a stage with so much time. */
-static int64_t done(const struct room *room, int stage, int mode, nest_ps time)
-{
-    const nest_ps one = room->time[mode];
-    const nest_ps each = room->grid->virtual_stages * one;
-    return each > 0 ? (time + spare_blocks(room->grid, stage) * one) / each : INT32_MAX;
-}
-
-/* True if the stages have room for the bulk when none is busy longer than b. The layers in front
- * fill the first stages, those behind the last ones. */
-static bool has_room(const struct room *room, nest_ps b)
-{
-    const int pp = room->grid->pp;
-    const int64_t v = room->grid->virtual_stages;
-    int64_t left = (room->bound->bulk + v - 1) / v;
-    for (int i = 0; i < pp && left > 0; i++) {
-        const nest_ps in_front = room->bound->front - i * b;
-        const nest_ps behind = room->bound->back - (pp - 1 - i) * b;
-        const nest_ps time = b - (in_front > 0 ? in_front : 0) - (behind > 0 ? behind : 0);
-        int64_t most = 0;
-        for (int m = 0; m < room->modes && time > 0; m++) {
-            int64_t layers = done(room, i, m, time);
-            if (layers > most) {
-                const int64_t fit = held(room, i, m);
-                layers = layers < fit ? layers : fit;
-                most = layers > most ? layers : most;
-            }
-        }
-        left -= most;
-    }
-    return left <= 0;
-}
-
-static nest_ps step_with(const struct room *room, nest_ps b, nest_ps tail)
-{
-    const struct nest_step step = {b, b > room->total ? b : room->total, tail};
-    return nest_step_time(step, room->microbatches, room->grid->virtual_stages, 0);
-}
-
-nest_ps nest_bound_grid(const struct nest_bounds *bounds, const struct nest_family *family,
-                        const struct nest_bound *bound, const struct nest_grid *grid,
-                        const struct nest_strategy *strategy)
-{
-    if (family->widths > 1) {
-        struct room room = {.grid = grid, .total = bound->total};
-        room.microbatches = microbatches(bounds, family, grid->dp);
-        return step_with(&room, even_split(bound->total, bound->largest, grid->pp), 0);
-    }
-    struct room room;
-    measure_room(bounds, family, bound, grid, strategy, &alone, &room);
-    room.total = bound->total;
-    return holds_bulk(&room)
-               ? step_with(&room, even_split(bound->total, bound->largest, grid->pp), 0)
-               : NEST_PS_MAX;
-}
-
-/* What the update of a single stage takes after the last microbatch: traffic of the bulk's
- * parameters that its backward (recomputing as little as possible) does not hide. */
-static nest_ps single_tail(const struct nest_bounds *bounds, const struct nest_bound *bound,
-                           const struct nest_strategy *s, const struct nest_placement *at)
-{
-    const struct nest_state_bytes bytes = nest_state_bytes(&bounds->problem.train);
+    const struct nest_state_bytes bytes = nest_state_bytes(&problem->train);
     const double dense = (double)(bound->bulk * bound->work.dense);
     const double expert = (double)(bound->bulk * bound->work.expert);
-    const struct nest_cluster *cluster = &bounds->cluster;
     const double gradient = (double)bytes.gradient;
     const double weight = (double)bytes.gathered;
     nest_ps traffic = 0;
@@ -425,42 +294,216 @@ static nest_ps single_tail(const struct nest_bounds *bounds, const struct nest_b
     return traffic;
 }
 
-nest_ps nest_bound_sharding(const struct nest_bounds *bounds, const struct nest_family *family,
-                            const struct nest_bound *bound, const struct nest_grid *grid,
-                            const struct nest_strategy *strategy, bool ordered)
+/* Prices one bulk layer on the problem's cluster at a place. */
+static void measure_at(const struct nest_problem *problem, const struct nest_space *space,
+                       const struct nest_bound *bound, const struct nest_strategy *strategy,
+                       const struct nest_placement *placement, struct nest_room *out)
 {
+    for (int m = 0; m < space->modes; m++) {
+        struct nest_layer_cost cost;
+        nest_layer_price(problem, &bound->work, strategy, placement, space->mode[m], &cost);
+        out->state = cost.weights + cost.gradients + cost.optimizer;
+        out->activations[m] = cost.activations;
+        out->memory[m] = problem->memory_limit - (int64_t)problem->cluster->device->reserve_base -
+                         cost.working - cost.gathered;
+        out->time[m] = cost.fw + cost.bw;
+    }
+    out->traffic = whole_traffic(problem->cluster, problem, bound, strategy, placement);
+}
+
+/* Totals from the times of one layer. */
+static void sum_up(const struct nest_bound *bound, struct nest_room *out)
+{
+    nest_ps now = NEST_PS_MAX;
+    nest_ps before = NEST_PS_MAX;
+    for (int m = 0; m < out->modes; m++) {
+        now = lesser(now, out->time[m]);
+        before = lesser(before, bound->bulk_time[m]);
+    }
+    out->total = bound->total + bound->bulk * (now - before);
+    out->largest = bound->largest > now ? bound->largest : now;
+}
+
+void nest_room_measure(const struct nest_bounds *bounds, const struct nest_family *family,
+                       const struct nest_bound *bound, const struct nest_strategy *strategy,
+                       enum nest_knowledge knowledge, int pp, struct nest_room *out)
+{
+    const int64_t dp = nest_strategy_dp(strategy);
+    struct nest_placement placement = alone;
+    *out = (struct nest_room){.bound = bound, .modes = bounds->space->modes};
+    out->microbatches = microbatches(bounds, family, dp);
+    out->total = bound->total;
+    out->largest = bound->largest;
     if (family->widths > 1) {
-        return nest_bound_grid(bounds, family, bound, grid, strategy);
+        return;
     }
-    struct room room;
-    struct nest_placement placement;
-    place_sharding(bounds, strategy, ordered ? grid->pp : 0, &placement);
-    if (ordered) {
-        place_experts(bounds, strategy, grid->pp, &placement);
+    if (knowledge != NEST_KNOWS_DP) {
+        place_sharding(bounds, strategy, knowledge == NEST_KNOWS_ORDER ? pp : 0, &placement);
     }
-    measure_room(bounds, family, bound, grid, strategy, &placement, &room);
-    if (!holds_bulk(&room)) {
+    if (knowledge == NEST_KNOWS_ORDER) {
+        place_experts(bounds, strategy, pp, &placement);
+    }
+    measure_at(&bounds->problem, bounds->space, bound, strategy, &placement, out);
+    if (knowledge == NEST_KNOWS_DP) {
+        out->traffic = 0;
+        for (int m = 0; m < out->modes; m++) {
+            out->time[m] = bound->bulk_time[m];
+        }
+    } else {
+        sum_up(bound, out);
+    }
+}
+
+void nest_room_measure_placed(const struct nest_bounds *bounds, const struct nest_family *family,
+                              const struct nest_bound *bound, const struct nest_strategy *strategy,
+                              int places, const struct nest_placement *placement,
+                              struct nest_room *out)
+{
+    const struct nest_space *space = bounds->space;
+    *out = (struct nest_room){.bound = bound, .modes = space->modes};
+    out->microbatches = microbatches(bounds, family, nest_strategy_dp(strategy));
+    for (int i = 0; i < places; i++) {
+        struct nest_room one;
+        measure_at(space->problem, space, bound, strategy, &placement[i], i == 0 ? out : &one);
+        for (int m = 0; i > 0 && m < space->modes; m++) {
+            out->time[m] = lesser(out->time[m], one.time[m]);
+            out->traffic = lesser(out->traffic, one.traffic);
+        }
+    }
+    sum_up(bound, out);
+}
+
+/* With v chunks, the first and the last stage may lack one block of v times as many. */
+static int spare_blocks(const struct nest_grid *grid, int stage)
+{
+    return grid->virtual_stages > 1 && (stage == 0 || stage == grid->pp - 1);
+}
+
+/* Layers per chunk that the memory of a stage holds by one mode. */
+static int64_t held(const struct nest_room *room, const struct nest_grid *grid, int stage, int mode)
+{
+    const int64_t v = grid->virtual_stages;
+    const int from_end = grid->pp - stage;
+    const int64_t m = room->microbatches;
+    const int64_t flights =
+        v > 1 ? nest_chunks_in_flight(stage, grid->pp, v, m) : (from_end < m ? from_end : m);
+    const int64_t kept = flights * room->activations[mode];
+    const int64_t bytes = v * room->state + kept;
+    const int64_t memory = room->memory[mode] + spare_blocks(grid, stage) * (room->state + kept);
+    return memory < 0 ? 0 : bytes > 0 ? memory / bytes : INT32_MAX;
+}
+
+/* True if memory alone lets the stages hold the bulk. */
+static bool holds_bulk(const struct nest_room *room, const struct nest_grid *grid)
+{
+    const int64_t v = grid->virtual_stages;
+    int64_t left = (room->bound->bulk + v - 1) / v;
+    for (int i = grid->pp - 1; i >= 0 && left > 0; i--) {
+        int64_t most = 0;
+        for (int m = room->modes - 1; m >= 0 && most < left; m--) {
+            const int64_t layers = held(room, grid, i, m);
+            most = layers > most ? layers : most;
+        }
+        left -= most;
+    }
+    return left <= 0;
+}
+
+/* Layers per chunk for a stage with so much time. */
+static int64_t done(const struct nest_room *room, const struct nest_grid *grid, int stage, int mode,
+                    nest_ps time)
+{
+    const nest_ps one = room->time[mode];
+    const nest_ps each = grid->virtual_stages * one;
+    return each > 0 ? (time + spare_blocks(grid, stage) * one) / each : INT32_MAX;
+}
+
+/* True if the stages have room for the bulk when none is busy longer than b. The layers in front
+ * fill the first stages, those behind the last ones. */
+static bool has_room(const struct nest_room *room, const struct nest_grid *grid, nest_ps b)
+{
+    const int pp = grid->pp;
+    const int64_t v = grid->virtual_stages;
+    int64_t left = (room->bound->bulk + v - 1) / v;
+    for (int i = 0; i < pp && left > 0; i++) {
+        const nest_ps in_front = room->bound->front - i * b;
+        const nest_ps behind = room->bound->back - (pp - 1 - i) * b;
+        const nest_ps time = b - (in_front > 0 ? in_front : 0) - (behind > 0 ? behind : 0);
+        int64_t most = 0;
+        for (int m = 0; m < room->modes && time > 0; m++) {
+            int64_t layers = done(room, grid, i, m, time);
+            if (layers > most) {
+                const int64_t fit = held(room, grid, i, m);
+                layers = layers < fit ? layers : fit;
+                most = layers > most ? layers : most;
+            }
+        }
+        left -= most;
+    }
+    return left <= 0;
+}
+
+static nest_ps step_with(const struct nest_room *room, const struct nest_grid *grid, nest_ps b,
+                         nest_ps tail)
+{
+    const struct nest_step step = {b, b > room->total ? b : room->total, tail};
+    return nest_step_time(step, room->microbatches, grid->virtual_stages, 0);
+}
+
+nest_ps nest_room_even(const struct nest_room *room, const struct nest_grid *grid, nest_ps limit)
+{
+    const nest_ps step = step_with(room, grid, even_split(room->total, room->largest, grid->pp), 0);
+    const bool known = room->memory[0] != 0 || room->state != 0;
+    return step > limit || !known || holds_bulk(room, grid) ? step : NEST_PS_MAX;
+}
+
+/* The largest b for which a step can be within the limit; 0 for none. */
+static nest_ps most_busy(const struct nest_room *room, const struct nest_grid *grid, nest_ps limit)
+{
+    /* M*b + (total - b)/v <= limit, rounded generously */
+    const int64_t v = grid->virtual_stages;
+    const int64_t weight = v * room->microbatches - 1;
+    const nest_ps left = limit - room->total / v + 2;
+    return left < 0     ? 0
+           : weight > 0 ? (nest_ps)((double)left / (double)weight * (double)v) + v
+                        : limit;
+}
+
+/* What a single stage's update takes after the last microbatch, at the least. */
+static nest_ps single_tail(const struct nest_bounds *bounds, const struct nest_room *room,
+                           const struct nest_grid *grid, nest_ps b)
+{
+    const nest_ps hidden = (nest_ps)(bounds->problem.overlap.dp * (double)b) + 1;
+    return grid->pp == 1 && room->traffic > hidden ? room->traffic - hidden : 0;
+}
+
+nest_ps nest_room_sharp(const struct nest_bounds *bounds, const struct nest_room *room,
+                        const struct nest_grid *grid, nest_ps limit)
+{
+    nest_ps low = even_split(room->total, room->largest, grid->pp); /* no less will do */
+    const nest_ps easy = step_with(room, grid, low, single_tail(bounds, room, grid, low));
+    const bool known = room->memory[0] != 0 || room->state != 0;
+    if (easy > limit || !known) {
+        return easy;
+    }
+    if (!holds_bulk(room, grid)) {
         return NEST_PS_MAX;
     }
-    nest_ps low = even_split(room.total, room.largest, grid->pp); /* no less will do */
-    nest_ps high = low;                                           /* so much will do */
-    while (!has_room(&room, high)) {
+    if (limit < NEST_PS_MAX && !has_room(room, grid, most_busy(room, grid, limit))) {
+        return limit + 1;
+    }
+    nest_ps high = low; /* so much will do */
+    while (!has_room(room, grid, high)) {
         low = high + 1;
         high += high / 8 + 1;
     }
     while (high - low > low / 1024) {
         const nest_ps middle = low + (high - low) / 2;
-        if (has_room(&room, middle)) {
+        if (has_room(room, grid, middle)) {
             high = middle;
         } else {
             low = middle + 1;
         }
     }
-    nest_ps tail = 0;
-    if (grid->pp == 1) {
-        const nest_ps traffic = single_tail(bounds, bound, strategy, &placement);
-        const nest_ps hidden = (nest_ps)(bounds->problem.overlap.dp * (double)low) + 1;
-        tail = traffic > hidden ? traffic - hidden : 0;
-    }
-    return step_with(&room, low, tail);
+    return step_with(room, grid, low, single_tail(bounds, room, grid, low));
 }

@@ -42,18 +42,44 @@ void nest_bound_family(const struct nest_bounds *bounds, const struct nest_famil
 nest_ps nest_bound_least(const struct nest_bounds *bounds, const struct nest_family *family,
                          const struct nest_bound *bound);
 
-/* Least step time with this grid. strategy: the ZeRO stage and shard group to be kept in memory,
- * with dp_in * dp_out = dp; everything the grid fixes is filled in. NEST_PS_MAX where the stages
- * together have too little memory for the bulk, whatever they recompute. O(pp). */
-nest_ps nest_bound_grid(const struct nest_bounds *bounds, const struct nest_family *family,
-                        const struct nest_bound *bound, const struct nest_grid *grid,
-                        const struct nest_strategy *strategy);
+/* What the stages of a family have room for, once dp and the sharding are chosen. */
+struct nest_room {
+    const struct nest_bound *bound;
+    int modes;
+    int64_t microbatches;
+    nest_ps total, largest;               /* as in nest_bound */
+    nest_ps time[NEST_RECOMPUTES];        /* of one bulk layer */
+    int64_t state;                        /* bytes per bulk layer, whatever the microbatches */
+    int64_t activations[NEST_RECOMPUTES]; /* bytes per bulk layer and microbatch in flight */
+    int64_t memory[NEST_RECOMPUTES];      /* bytes for both on one device */
+    nest_ps traffic;                      /* once per step, of all the bulk's parameters */
+};
 
-/* The same, but sharper: the bottleneck is (to a thousandth) the least b for which the stages have
- * room for the bulk within b and within memory, by one recompute mode each. ordered: dp_in and
- * dp_out are final, and tell more about the communicators. */
-nest_ps nest_bound_sharding(const struct nest_bounds *bounds, const struct nest_family *family,
-                            const struct nest_bound *bound, const struct nest_grid *grid,
-                            const struct nest_strategy *strategy, bool ordered);
+/* What is known of where a strategy's groups lie. */
+enum nest_knowledge {
+    NEST_KNOWS_DP,       /* dp and the least state that any ZeRO stage keeps: no traffic counts */
+    NEST_KNOWS_SHARDING, /* zero and shard group, not the order */
+    NEST_KNOWS_ORDER     /* everything but the span */
+};
+
+/* strategy: dp_in * dp_out is dp; zero and shard are those whose state is to be kept. pp is used
+ * for NEST_KNOWS_ORDER alone. */
+void nest_room_measure(const struct nest_bounds *bounds, const struct nest_family *family,
+                       const struct nest_bound *bound, const struct nest_strategy *strategy,
+                       enum nest_knowledge knowledge, int pp, struct nest_room *out);
+
+/* The same with communicators placed as they will be; the least of several places. Real costs. */
+void nest_room_measure_placed(const struct nest_bounds *bounds, const struct nest_family *family,
+                              const struct nest_bound *bound, const struct nest_strategy *strategy,
+                              int places, const struct nest_placement *placement,
+                              struct nest_room *out);
+
+/* Least step time of pp stages of v chunks. Even: with an even split. Sharp: the bottleneck is (to
+ * a thousandth) the least b for which the stages have room for the bulk within b and within memory,
+ * by one recompute mode each. Both are NEST_PS_MAX where memory does not suffice at all; a value
+ * beyond limit may be any such value. */
+nest_ps nest_room_even(const struct nest_room *room, const struct nest_grid *grid, nest_ps limit);
+nest_ps nest_room_sharp(const struct nest_bounds *bounds, const struct nest_room *room,
+                        const struct nest_grid *grid, nest_ps limit);
 
 #endif

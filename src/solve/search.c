@@ -44,6 +44,9 @@ struct search {
     pthread_cond_t changed;
     /* The node being expanded, for the callbacks of enumeration. */
     struct node parent;
+    struct nest_room room; /* of room_family and room_dp, see room_of_dp */
+    int room_family;
+    int64_t room_dp;
 };
 
 /* ---- The list of the best ---- */
@@ -155,19 +158,31 @@ static struct node pop(struct search *s)
 
 /* ---- Expansion ---- */
 
+/* The room of a dp under the lightest sharding: grids come by dp, so it is measured once for each.
+ */
+static const struct nest_room *room_of_dp(struct search *s, int family, int64_t dp)
+{
+    if (s->room_family != family || s->room_dp != dp) {
+        struct nest_strategy thinnest = s->space->family[family].strategy;
+        thinnest.dp_in = dp;
+        thinnest.shard = dp * thinnest.cp;
+        thinnest.zero = NEST_ZEROS - 1;
+        nest_room_measure(&s->bounds, &s->space->family[family], &s->bound[family], &thinnest,
+                          NEST_KNOWS_DP, 0, &s->room);
+        s->room_family = family;
+        s->room_dp = dp;
+    }
+    return &s->room;
+}
+
 static bool push_grid(void *context, const struct nest_grid *grid)
 {
     struct search *s = context;
-    const struct nest_family *family = &s->space->family[s->parent.family];
     struct node node = s->parent;
     node.level = GRID;
     node.grid = *grid;
     if (!s->options->exhaustive) {
-        struct nest_strategy thinnest = family->strategy;
-        thinnest.dp_in = grid->dp;
-        thinnest.shard = grid->dp * thinnest.cp;
-        thinnest.zero = NEST_ZEROS - 1;
-        node.bound = nest_bound_grid(&s->bounds, family, &s->bound[node.family], grid, &thinnest);
+        node.bound = nest_room_even(room_of_dp(s, node.family, grid->dp), grid, current_limit(s));
     }
     return push(s, &node);
 }
@@ -175,12 +190,15 @@ static bool push_grid(void *context, const struct nest_grid *grid)
 /* The bound of a strategy, with or without its order. */
 static nest_ps sharp_bound(const struct search *s, const struct node *node)
 {
-    const bool free_zero = s->space->problem->allow_stage_zero;
-    return s->options->exhaustive || free_zero
-               ? node->bound
-               : nest_bound_sharding(&s->bounds, &s->space->family[node->family],
-                                     &s->bound[node->family], &node->grid, &node->strategy,
-                                     node->level == STRATEGY);
+    struct nest_room room;
+    if (s->options->exhaustive || s->space->problem->allow_stage_zero) {
+        return node->bound;
+    }
+    nest_room_measure(
+        &s->bounds, &s->space->family[node->family], &s->bound[node->family], &node->strategy,
+        node->level == STRATEGY ? NEST_KNOWS_ORDER : NEST_KNOWS_SHARDING, node->grid.pp, &room);
+    const nest_ps sharp = nest_room_sharp(&s->bounds, &room, &node->grid, current_limit(s));
+    return sharp > node->bound ? sharp : node->bound;
 }
 
 static bool push_sharding(void *context, const struct nest_strategy *strategy)
@@ -243,18 +261,36 @@ static void report(struct search *s)
     }
 }
 
+/* Without a limit the recurrence visits everything; a plan near the bound is found faster. */
+static enum nest_status solve_wider(struct nest_single *single, const struct nest_family *family,
+                                    const struct nest_bound *bound, const struct node *node,
+                                    nest_ps limit, struct nest_plan *plan, nest_ps *step)
+{
+    enum nest_status status = NEST_NO;
+    for (int i = 0; i < 4 && status == NEST_NO; i++) {
+        const nest_ps near =
+            i < 3 && node->bound > 0 ? node->bound + (node->bound >> (3 - i)) : limit;
+        if (near >= limit || i == 3) {
+            return nest_single_solve(single, family, bound, &node->strategy, node->grid.pp, limit,
+                                     plan, step);
+        }
+        status = nest_single_solve(single, family, bound, &node->strategy, node->grid.pp, near,
+                                   plan, step);
+    }
+    return status;
+}
+
 /* Solves a whole strategy; the lock is open meanwhile. */
 static void solve(struct search *s, struct nest_single *single, const struct node *node)
 {
+    const nest_ps limit = current_limit(s);
     struct nest_plan plan;
     nest_ps step;
-    const nest_ps limit = current_limit(s);
     const int64_t states = single->states;
     s->working++;
     pthread_mutex_unlock(&s->lock);
-    const enum nest_status status =
-        nest_single_solve(single, &s->space->family[node->family], &node->strategy, node->grid.pp,
-                          limit, &plan, &step);
+    const enum nest_status status = solve_wider(single, &s->space->family[node->family],
+                                                &s->bound[node->family], node, limit, &plan, &step);
     pthread_mutex_lock(&s->lock);
     s->working--;
     s->progress.solved++;
@@ -301,7 +337,7 @@ static void *run_thread(void *context)
     struct search *s = context;
     struct nest_single single;
     pthread_mutex_lock(&s->lock);
-    if (nest_single_init(&single, s->space) == NEST_OK) {
+    if (nest_single_init(&single, &s->bounds) == NEST_OK) {
         work(s, &single);
         nest_single_free(&single);
     } else {
@@ -362,7 +398,7 @@ enum nest_status nest_search(const struct nest_space *space,
                              const struct nest_solve_options *options, nest_ps limit,
                              struct nest_arena *arena, struct nest_result *out)
 {
-    struct search s = {.space = space, .options = options, .limit = limit};
+    struct search s = {.space = space, .options = options, .limit = limit, .room_family = -1};
     pthread_mutex_init(&s.lock, NULL);
     pthread_cond_init(&s.changed, NULL);
     s.best = calloc((size_t)options->top, sizeof *s.best);

@@ -14,20 +14,26 @@ struct priced {
 struct task {
     struct nest_single *single;
     const struct nest_family *family;
+    const struct nest_bound *bound;
     struct nest_strategy strategy;
     int stages;
     int zeros;
     int zero[NEST_ZEROS];
     struct priced *tables; /* of the current span */
+    /* The packed span, where nothing but the order of the stages' gaps could be better elsewhere.
+     */
+    bool
+        ideal; /* it has one kind of placement, and no link that another level would make cheaper */
+    struct nest_placement ideal_placement;
     nest_ps limit;
     bool found; /* plan and step are the best so far */
     struct nest_plan plan;
     nest_ps step;
 };
 
-enum nest_status nest_single_init(struct nest_single *single, const struct nest_space *space)
+enum nest_status nest_single_init(struct nest_single *single, const struct nest_bounds *bounds)
 {
-    *single = (struct nest_single){.space = space};
+    *single = (struct nest_single){.bounds = bounds, .space = bounds->space};
     single->recurrence = nest_recurrence_create();
     return single->recurrence ? NEST_OK : NEST_NO_MEMORY;
 }
@@ -52,34 +58,69 @@ static void list_zeros(struct task *task)
     }
 }
 
-/* The table for a stage at x; places that price every communicator alike share one. */
-static const struct nest_cost_table *table_for(struct task *task, const struct nest_place *place,
-                                               int zero)
+/* The entry for a stage at x; places that price every communicator alike share one. Its table is
+ * filled later, if the span is worth it. */
+static struct priced *entry_for(struct task *task, const struct nest_place *place, int zero)
 {
-    const struct nest_problem *problem = task->single->space->problem;
-    struct nest_arena *arena = &task->single->arena;
     struct nest_strategy strategy = task->strategy;
     strategy.tp = task->family->tp[place->width];
     strategy.zero = task->zero[zero];
     struct nest_placement placement;
-    nest_placement_at(problem->cluster, &strategy, place->x, &placement);
+    nest_placement_at(task->single->space->problem->cluster, &strategy, place->x, &placement);
     for (struct priced *p = task->tables; p; p = p->next) {
         if (p->width == place->width && p->zero == zero &&
             nest_placement_equal(&p->placement, &placement)) {
-            return &p->table;
+            return p;
         }
     }
-    struct priced *added = NEST_NEW(arena, struct priced, 1);
-    void *memory = nest_arena_alloc(
-        arena, 1, nest_cost_table_bytes(problem->model->layers, problem->cluster->levels));
-    if (!added || !memory) {
-        return NULL;
+    struct priced *added = NEST_NEW(&task->single->arena, struct priced, 1);
+    if (added) {
+        *added = (struct priced){.placement = placement, .width = place->width, .zero = zero};
+        added->next = task->tables;
+        task->tables = added;
     }
-    *added = (struct priced){.placement = placement, .width = place->width, .zero = zero};
-    nest_cost_table_fill(problem, &strategy, &placement, memory, &added->table);
-    added->next = task->tables;
-    task->tables = added;
-    return &added->table;
+    return added;
+}
+
+static bool fill_tables(struct task *task)
+{
+    const struct nest_problem *problem = task->single->space->problem;
+    const size_t bytes = nest_cost_table_bytes(problem->model->layers, problem->cluster->levels);
+    for (struct priced *p = task->tables; p; p = p->next) {
+        struct nest_strategy strategy = task->strategy;
+        strategy.tp = task->family->tp[p->width];
+        strategy.zero = task->zero[p->zero];
+        void *memory = nest_arena_alloc(&task->single->arena, 1, bytes);
+        if (!memory) {
+            return false;
+        }
+        nest_cost_table_fill(problem, &strategy, &p->placement, memory, &p->table);
+    }
+    return true;
+}
+
+/* False if no plan with these placements can be within the limit: a look at one layer of the bulk
+ * is cheaper than a table. */
+static bool is_promising(const struct task *task)
+{
+    enum { PLACES_MAX = 8 };
+    struct nest_placement placement[PLACES_MAX];
+    struct nest_room room;
+    int places = 0;
+    if (task->limit == NEST_PS_MAX || task->family->widths > 1 || task->zeros > 1) {
+        return true;
+    }
+    for (const struct priced *p = task->tables; p; p = p->next) {
+        if (places == PLACES_MAX) {
+            return true;
+        }
+        placement[places++] = p->placement;
+    }
+    const struct nest_grid grid = {nest_strategy_dp(&task->strategy), task->strategy.virtual_stages,
+                                   task->stages};
+    nest_room_measure_placed(task->single->bounds, task->family, task->bound, &task->strategy,
+                             places, placement, &room);
+    return nest_room_sharp(task->single->bounds, &room, &grid, task->limit) <= task->limit;
 }
 
 static bool attach_tables(struct task *task, struct nest_layout *layout)
@@ -88,10 +129,11 @@ static bool attach_tables(struct task *task, struct nest_layout *layout)
         for (int p = 0; p < layout->count[s]; p++) {
             for (int z = 0; z < task->zeros; z++) {
                 struct nest_place *place = &layout->place[s][p];
-                place->table[z] = table_for(task, place, z);
-                if (!place->table[z]) {
+                struct priced *entry = entry_for(task, place, z);
+                if (!entry) {
                     return false;
                 }
+                place->table[z] = &entry->table;
             }
         }
     }
@@ -221,8 +263,44 @@ static enum nest_status solve_interleaved(struct task *task, struct nest_chain c
     return status;
 }
 
+/* True if every link is as cheap as one across any other level. */
+static bool has_least_links(const struct nest_layout *layout)
+{
+    const struct nest_cost_table *table = layout->place[1][0].table[0];
+    for (int s = 1; s < layout->stages; s++) {
+        const int level = layout->place[s][0].link[0].level;
+        for (int i = 0; i + 1 < table->layers; i++) {
+            const nest_ps time = nest_stage_transfer(table, i, level);
+            for (int l = 0; l < table->levels; l++) {
+                if (nest_stage_transfer(table, i, l) < time) {
+                    return false;
+                }
+            }
+        }
+    }
+    return true;
+}
+
+/* Packed and with one kind of placement: then a longer span in which stages are placed alike can
+ * only make links dearer. */
+static void judge_packed(struct task *task, const struct nest_layout *layout)
+{
+    if (task->family->widths > 1 || task->zeros > 1 || task->strategy.virtual_stages > 1 ||
+        task->tables->next) {
+        return;
+    }
+    task->ideal = has_least_links(layout);
+    task->ideal_placement = task->tables->placement;
+}
+
+static bool cannot_help(const struct task *task)
+{
+    return task->ideal && !task->tables->next &&
+           nest_placement_equal(&task->tables->placement, &task->ideal_placement);
+}
+
 /* The best plan within one span. */
-static enum nest_status solve_span(struct task *task)
+static enum nest_status solve_span(struct task *task, bool packed)
 {
     const struct nest_space *space = task->single->space;
     const struct nest_problem *problem = space->problem;
@@ -233,6 +311,15 @@ static enum nest_status solve_span(struct task *task)
                            task->family->tp, task->zeros, &task->single->arena, &layout) ||
         !attach_tables(task, &layout)) {
         return NEST_NO_MEMORY;
+    }
+    if (cannot_help(task) || !is_promising(task)) {
+        return NEST_NO;
+    }
+    if (!fill_tables(task)) {
+        return NEST_NO_MEMORY;
+    }
+    if (packed) {
+        judge_packed(task, &layout);
     }
     struct nest_chain chain = {
         .layout = &layout,
@@ -248,12 +335,14 @@ static enum nest_status solve_span(struct task *task)
 }
 
 enum nest_status nest_single_solve(struct nest_single *single, const struct nest_family *family,
+                                   const struct nest_bound *bound,
                                    const struct nest_strategy *strategy, int stages, nest_ps limit,
                                    struct nest_plan *out, nest_ps *step)
 {
     nest_arena_reset(&single->arena);
     struct task task = {.single = single,
                         .family = family,
+                        .bound = bound,
                         .strategy = *strategy,
                         .stages = stages,
                         .limit = limit};
@@ -266,7 +355,7 @@ enum nest_status nest_single_solve(struct nest_single *single, const struct nest
     }
     for (int k = 0; k < spans; k++) {
         task.strategy.span = span[k];
-        if (solve_span(&task) == NEST_NO_MEMORY) {
+        if (solve_span(&task, k == 0) == NEST_NO_MEMORY) {
             return NEST_NO_MEMORY;
         }
     }
