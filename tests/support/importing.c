@@ -97,7 +97,7 @@ static void finish(struct importing *in, const char *path, enum nest_status stat
 {
     (void)unlink(path);
     if (status != NEST_OK) {
-        fail_msg("%s%s", in->yaml, importing_faults(in));
+        fail_msg("%s%s", importing_faults(in), in->yaml);
     }
 }
 

@@ -1,6 +1,7 @@
 #include "input/import/cluster_text.h"
 
 #include <ctype.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/units.h"
@@ -146,10 +147,10 @@ static const char *join_words(struct nest_arena *arena, const char *words, const
     return words ? nest_arena_printf(arena, "%s, %s", words, word) : word;
 }
 
-/* Latencies that no file states: one switch chip, then longer ways. */
-static double assumed_latency(int level, bool inside)
+/* Latencies that no file states: one switch chip, then longer ways; tier 0 is inside the node. */
+static double assumed_latency(int tier)
 {
-    return inside ? 1e-6 : level == 1 ? 4e-6 : 6e-6;
+    return tier == 0 ? 1e-6 : tier == 1 ? 4e-6 : 6e-6;
 }
 
 static void complete_level(struct nest_job *job, const struct nest_found_cluster *found, int l,
@@ -157,7 +158,8 @@ static void complete_level(struct nest_job *job, const struct nest_found_cluster
 {
     const struct nest_device_spec *device = nest_found_device(job, found->device);
     /* Level 0 is inside the node unless the file's hosts are the devices. */
-    const bool inside = l == 0 && !(found->hosts && job->options->gpus_per_node == 1);
+    const bool no_inside = found->hosts && job->options->gpus_per_node == 1;
+    const bool inside = l == 0 && !no_inside;
     const char *assumed = NULL;
     if (level->bandwidth <= 0) {
         const double known = !device ? 0 : inside ? device->scale_up : device->scale_out;
@@ -165,7 +167,7 @@ static void complete_level(struct nest_job *job, const struct nest_found_cluster
         assumed = join_words(job->arena, assumed, "bandwidth");
     }
     if (level->latency <= 0) {
-        level->latency = assumed_latency(l, inside);
+        level->latency = assumed_latency(l + no_inside);
         assumed = join_words(job->arena, assumed, "latency");
     }
     if (level->oversubscription <= 0) {
@@ -181,6 +183,46 @@ static void complete_level(struct nest_job *job, const struct nest_found_cluster
     }
 }
 
+/* What our loader takes of a level, so that whatever is printed can be read again. */
+static enum nest_status check_level(struct nest_job *job, const struct nest_found_level *level)
+{
+    if (level->bandwidth < 1e3 || level->bandwidth > 1e15) {
+        return nest_job_fault(job, 0, 0, "from 1000 B/s to 1000 TB/s",
+                              "level %s: %g B/s is no bandwidth", level->name, level->bandwidth);
+    }
+    if (level->latency > 10) {
+        return nest_job_fault(job, 0, 0, "up to 10 s", "level %s: %g s is no latency", level->name,
+                              level->latency);
+    }
+    if (level->oversubscription > 1e6) {
+        return nest_job_fault(job, 0, 0, "up to 1000000", "level %s: %g is no oversubscription",
+                              level->name, level->oversubscription);
+    }
+    return NEST_OK;
+}
+
+static enum nest_status check_cluster(struct nest_job *job, struct nest_found_cluster *found)
+{
+    double devices = 1;
+    for (int l = 0; l < found->levels; l++) {
+        const enum nest_status status = check_level(job, &found->level[l]);
+        if (status != NEST_OK) {
+            return status;
+        }
+        devices *= found->level[l].runs ? 1 : (double)found->level[l].fanout;
+        for (int m = 0; m < l; m++) {
+            if (strcmp(found->level[m].name, found->level[l].name) == 0) {
+                found->level[l].name =
+                    nest_arena_printf(job->arena, "%s.%d", found->level[l].name, l);
+            }
+        }
+    }
+    if (devices > 0x1p32) {
+        return nest_job_fault(job, 0, 0, "at most 4,294,967,296", "%.4g devices", devices);
+    }
+    return NEST_OK;
+}
+
 enum nest_status nest_found_cluster_complete(struct nest_job *job, struct nest_found_cluster *found)
 {
     if (found->hosts) {
@@ -194,7 +236,7 @@ enum nest_status nest_found_cluster_complete(struct nest_job *job, struct nest_f
     for (int l = 0; l < found->levels; l++) {
         complete_level(job, found, l, &found->level[l]);
     }
-    return NEST_OK;
+    return check_cluster(job, found);
 }
 
 /* ---- Printing ------------------------------------------------------------------------------ */
@@ -239,6 +281,15 @@ static void print_extent(struct nest_strbuf *out, const struct nest_found_level 
     nest_strbuf_add(out, "]");
 }
 
+/* Rounded to 12 digits, so that products of powers of ten read as they were written. */
+static double tidy(double value)
+{
+    char text[32];
+    double rounded = value;
+    (void)snprintf(text, sizeof text, "%.12g", value);
+    return nest_text_number(text, &rounded) ? rounded : value;
+}
+
 static void print_level(struct nest_job *job, const struct nest_found_level *level, int indent)
 {
     struct nest_strbuf *out = job->out;
@@ -249,12 +300,10 @@ static void print_level(struct nest_job *job, const struct nest_found_level *lev
     if (level->kind != NEST_LEVEL_SWITCH) {
         nest_strbuf_printf(out, ", kind: %s", kind_word(level->kind));
     }
-    nest_strbuf_printf(
-        out, ", bandwidth: %s",
-        nest_unit_format_exact(level->bandwidth, NEST_UNIT_BANDWIDTH, text, sizeof text));
+    nest_strbuf_printf(out, ", bandwidth: %.12gGB/s", level->bandwidth / 1e9);
     nest_strbuf_printf(
         out, ", latency: %s",
-        nest_unit_format_exact(level->latency, NEST_UNIT_SECONDS, text, sizeof text));
+        nest_unit_format_exact(tidy(level->latency), NEST_UNIT_SECONDS, text, sizeof text));
     if (level->oversubscription > 1) {
         nest_strbuf_printf(out, ", oversubscription: %.12g", level->oversubscription);
     }

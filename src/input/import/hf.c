@@ -472,6 +472,7 @@ enum nest_status nest_import_hf(struct nest_job *job)
         nest_arena_printf(job->arena, "Hugging Face configuration of type %s", hf.type);
     read_trunk(&hf);
     nest_hf_read_vision(&hf);
+    nest_hf_check_sizes(&hf);
     if (hf.faults > 0) {
         return NEST_BAD_INPUT;
     }

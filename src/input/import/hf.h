@@ -73,6 +73,9 @@ void nest_hf_read_experts(struct nest_hf *hf);
 /* The image tower of a model that has one; notes what is left out. */
 void nest_hf_read_vision(struct nest_hf *hf);
 
+/* Faults for sizes that our own loader would refuse. */
+void nest_hf_check_sizes(struct nest_hf *hf);
+
 /* Prints the notes and the model. */
 void nest_hf_write(struct nest_hf *hf);
 

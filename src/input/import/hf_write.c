@@ -3,6 +3,20 @@
 #include "input/import/hf.h"
 #include "input/records.h"
 
+static void check_size(struct nest_hf *hf, const struct nest_field *field)
+{
+    if (field->type != NEST_FIELD_COUNT) {
+        return;
+    }
+    const int64_t value = *(const int64_t *)((const char *)&hf->spec + field->offset);
+    if (value != 0 && ((double)value < field->low || (double)value > field->high)) {
+        nest_job_fault_at(hf->job, hf->config,
+                          nest_arena_printf(hf->job->arena, "%g to %g", field->low, field->high),
+                          "%s would be %lld", field->key, (long long)value);
+        hf->faults++;
+    }
+}
+
 /* The image tower: what its patches, layers and projection weigh, in our keys. */
 void nest_hf_read_vision(struct nest_hf *hf)
 {
@@ -35,6 +49,19 @@ void nest_hf_read_vision(struct nest_hf *hf)
                   "the image tower (%s) is priced with the embedding, one image of %lld tokens per "
                   "sequence",
                   type, (long long)v->tokens);
+}
+
+/* Sizes that our own loader would refuse. */
+void nest_hf_check_sizes(struct nest_hf *hf)
+{
+    for (const struct nest_field *field = nest_model_fields; field->key; field++) {
+        if (field->type == NEST_FIELD_TABLE) {
+            for (const struct nest_field *inner = field->table; inner->key; inner++) {
+                check_size(hf, inner);
+            }
+        }
+        check_size(hf, field);
+    }
 }
 
 /* ---- Printing ------------------------------------------------------------------------------ */

@@ -210,6 +210,12 @@ static enum nest_status read_port_line(struct discovery *d, struct nest_piece li
                : nest_job_no_memory(d->job);
 }
 
+/* Capitals tell a block ("Ca") from a line of -p ("CA"). */
+static bool is_exactly(struct nest_piece word, const char *text)
+{
+    return word.length == strlen(text) && memcmp(word.text, text, word.length) == 0;
+}
+
 static enum nest_status read_line(struct discovery *d, struct nest_piece line, int number)
 {
     line = nest_piece_trim(line);
@@ -220,12 +226,12 @@ static enum nest_status read_line(struct discovery *d, struct nest_piece line, i
     if (line.text[0] == '[') {
         return read_port(d, line, number);
     }
-    if (nest_piece_begins(line, "Switch\t") || nest_piece_begins(line, "Switch ") ||
-        nest_piece_begins(line, "Ca\t") || nest_piece_begins(line, "Ca ") ||
-        nest_piece_begins(line, "Rt\t") || nest_piece_begins(line, "Rt ")) {
+    struct nest_piece rest = line, word;
+    (void)nest_piece_word(&rest, &word);
+    if (is_exactly(word, "Switch") || is_exactly(word, "Ca") || is_exactly(word, "Rt")) {
         return read_block(d, line, number);
     }
-    if (nest_piece_begins(line, "SW ") || nest_piece_begins(line, "CA ")) {
+    if (is_exactly(word, "SW") || is_exactly(word, "CA")) {
         return read_port_line(d, line, number);
     }
     return NEST_OK;

@@ -60,20 +60,43 @@ static enum nest_status unknown_format(const char *format, struct nest_errors *e
     return NEST_BAD_INPUT;
 }
 
-/* Binary files have no place in any importer, and zero bytes would cut texts short. */
-static bool check_text(struct nest_job *job)
+/* Bytes of the UTF-8 character at p, 0 if there is none. */
+static size_t character(const unsigned char *p, size_t left)
 {
-    for (int i = 0; i < job->files; i++) {
-        const struct nest_import_file *file = &job->file[i];
-        const char *fault = file->length > NEST_DOC_BYTES ? "larger than 16 MiB"
-                            : memchr(file->text, 0, file->length)
-                                ? "contains a zero byte, so it is no text"
-                                : NULL;
-        if (fault) {
-            nest_errors_add(job->errors, (struct nest_mark){file->name, 0, 0}, NULL, NULL, "%s",
-                            fault);
+    const size_t n = p[0] < 0x80 ? 1 : p[0] < 0xc2 ? 0 : p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : 4;
+    if (n == 0 || n > left || p[0] > 0xf4) {
+        return 0;
+    }
+    for (size_t i = 1; i < n; i++) {
+        if ((p[i] & 0xc0) != 0x80) {
+            return 0;
+        }
+    }
+    const bool overlong = (p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xf0 && p[1] < 0x90);
+    const bool beyond = (p[0] == 0xed && p[1] > 0x9f) || (p[0] == 0xf4 && p[1] > 0x8f);
+    return overlong || beyond ? 0 : n;
+}
+
+/* Names go into our YAML as they are, so the file must be text: UTF-8 without zero bytes. */
+static bool check_text(struct nest_job *job, const struct nest_import_file *file)
+{
+    const unsigned char *text = (const unsigned char *)file->text;
+    struct nest_mark mark = {file->name, 1, 1};
+    if (file->length > NEST_DOC_BYTES) {
+        nest_errors_add(job->errors, (struct nest_mark){file->name, 0, 0}, NULL, NULL,
+                        "larger than 16 MiB");
+        return false;
+    }
+    for (size_t at = 0; at < file->length;) {
+        const size_t n = character(text + at, file->length - at);
+        if (n == 0 || text[at] == 0) {
+            nest_errors_add(job->errors, mark, NULL, "save the file as UTF-8", "%s",
+                            n == 0 ? "this is not UTF-8 text" : "a zero byte: this is no text");
             return false;
         }
+        mark.column = text[at] == '\n' ? 1 : mark.column + 1;
+        mark.line += text[at] == '\n';
+        at += n;
     }
     return true;
 }
@@ -100,7 +123,13 @@ enum nest_status nest_import(const char *format, int files, const struct nest_im
                            .out = out,
                            .notes = NEST_STRBUF_INIT(NOTES_MAX)};
     nest_job_note(&job, "imported from %s (%s)", file[0].name, format);
-    enum nest_status status = check_text(&job) ? entry->import(&job) : NEST_BAD_INPUT;
+    enum nest_status status = NEST_OK;
+    for (int i = 0; i < files && status == NEST_OK; i++) {
+        status = check_text(&job, &file[i]) ? NEST_OK : NEST_BAD_INPUT;
+    }
+    if (status == NEST_OK) {
+        status = entry->import(&job);
+    }
     nest_strbuf_free(&job.notes);
     if (status == NEST_OK && out->failed) {
         status = nest_job_no_memory(&job);

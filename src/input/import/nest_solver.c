@@ -11,6 +11,9 @@
 
 enum { WIDTHS_MAX = 16, LAYERS_MAX = 10000 };
 
+/* Bytes: our devices keep a reserve of 1 GiB, so less leaves nothing to plan with. */
+static const double LEAST_MEMORY = 0x1p31;
+
 /* One layer at one width; the profile's record, with the layer's own id. */
 struct layer {
     int64_t id;
@@ -376,9 +379,10 @@ static void print_scenario(struct input *in, const struct nest_found_cluster *fo
     for (int w = 0; w < in->widths; w++) {
         nest_strbuf_printf(out, "%s%" PRId64, w ? "|" : "", in->tp[w]);
     }
-    nest_strbuf_printf(out, "}\nedits:\n  - {device.memory: %s}\n",
-                       nest_unit_format_exact(number(in, in->root, "maxMemoryPerDevice", 1),
-                                              NEST_UNIT_BYTES, memory, sizeof memory));
+    nest_strbuf_printf(
+        out, "}\nedits:\n  - {device.memory: %s}\n",
+        nest_unit_format_exact(number(in, in->root, "maxMemoryPerDevice", LEAST_MEMORY),
+                               NEST_UNIT_BYTES, memory, sizeof memory));
 }
 
 enum nest_status nest_import_nest(struct nest_job *job)
@@ -399,7 +403,10 @@ enum nest_status nest_import_nest(struct nest_job *job)
     read_model(&in);
     if (in.faults == 0) {
         in.batch = whole(&in, in.root, "mbsInBatch", 1, 0) * in.micro_batch * in.ep;
-        (void)number(&in, in.root, "maxMemoryPerDevice", 1);
+        if (number(&in, in.root, "maxMemoryPerDevice", LEAST_MEMORY) > 1e15) {
+            fault(&in, nest_node_get(in.root, "maxMemoryPerDevice"), "up to 1000 TB",
+                  "no device has such a memory");
+        }
         read_cluster(&in, &found);
     }
     if (in.faults > 0) {

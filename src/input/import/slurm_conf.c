@@ -111,19 +111,13 @@ static enum nest_status read_block(struct nest_slurm *slurm, const struct pairs 
     int group;
     const enum nest_status status = nest_slurm_define(
         slurm, "block", nest_piece_copy(name, job->arena), line, name.column, &group);
-    const int64_t before = slurm->tree.hosts;
     if (status != NEST_OK) {
         return status;
     }
     const enum nest_status listed = nest_slurm_hosts(slurm, group, pairs->nodes, line);
-    if (listed == NEST_OK && slurm->tree.hosts - before != slurm->tree.group[group].hosts) {
+    if (listed == NEST_OK && slurm->tree.group[group].merged != group) {
         return nest_job_fault(job, line, pairs->nodes.column, "a host belongs to one block",
                               "block '%s' shares hosts with an earlier block",
-                              slurm->tree.group[group].name);
-    }
-    if (listed == NEST_OK && slurm->tree.hosts == before) {
-        return nest_job_fault(job, line, pairs->nodes.column, "a host belongs to one block",
-                              "all hosts of block '%s' are in other blocks",
                               slurm->tree.group[group].name);
     }
     return listed;

@@ -137,9 +137,8 @@ static enum nest_status read_block(struct nest_slurm *slurm, const struct nest_n
     if (status != NEST_OK) {
         return status;
     }
-    const int64_t before = slurm->tree.hosts;
     status = nest_slurm_hosts(slurm, group, piece_of(nodes), nodes->mark.line);
-    if (status == NEST_OK && slurm->tree.hosts - before != slurm->tree.group[group].hosts) {
+    if (status == NEST_OK && slurm->tree.group[group].merged != group) {
         return nest_job_fault_at(slurm->job, nodes, "a host belongs to one block",
                                  "block '%s' shares hosts with an earlier block", name->text);
     }

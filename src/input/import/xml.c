@@ -1,6 +1,7 @@
 #include "input/import/xml.h"
 
 #include <libxml/parser.h>
+#include <stdio.h>
 #include <string.h>
 
 bool nest_xml_is(const xmlNode *node, const char *name)
@@ -34,14 +35,25 @@ enum nest_status nest_xml_fault(struct nest_job *job, xmlNode *node, const char 
     return nest_job_fault(job, (int)xmlGetLineNo(node), 1, hint, "%s", text ? text : format);
 }
 
-/* libxml2's message without its newline. */
-static enum nest_status report(struct nest_job *job, xmlParserCtxt *context)
+/* The first fault that libxml2 reports: later ones follow from it. */
+struct first_fault {
+    bool any;
+    int line, column;
+    char message[256];
+};
+
+static void keep_first(void *context, xmlError *error)
 {
-    const xmlError *error = xmlCtxtGetLastError(context);
-    const char *message = error && error->message ? error->message : "cannot be read";
-    const int length = (int)strcspn(message, "\r\n");
-    return nest_job_fault(job, error ? error->line : 0, error && error->line ? error->int2 : 0,
-                          NULL, "not XML: %.*s", length, message);
+    struct first_fault *fault = ((xmlParserCtxt *)context)->_private;
+    if (fault->any || error->level < XML_ERR_ERROR) {
+        return;
+    }
+    fault->any = true;
+    fault->line = error->line;
+    fault->column = error->int2;
+    (void)snprintf(fault->message, sizeof fault->message, "%s",
+                   error->message ? error->message : "cannot be read");
+    fault->message[strcspn(fault->message, "\r\n")] = 0;
 }
 
 enum nest_status nest_xml_parse(struct nest_job *job, xmlDoc **out)
@@ -51,12 +63,16 @@ enum nest_status nest_xml_parse(struct nest_job *job, xmlDoc **out)
     if (!context) {
         return nest_job_no_memory(job);
     }
+    struct first_fault fault = {.message = "cannot be read"};
+    context->_private = &fault;
+    context->sax->serror = keep_first;
     xmlDoc *doc = xmlCtxtReadMemory(context, file->text, (int)file->length, NULL, NULL,
                                     XML_PARSE_NONET | XML_PARSE_NOERROR | XML_PARSE_NOWARNING |
                                         XML_PARSE_NOCDATA);
     enum nest_status status = NEST_OK;
     if (!doc || !context->wellFormed) {
-        status = report(job, context);
+        status = nest_job_fault(job, fault.line, fault.line ? fault.column : 0, NULL, "not XML: %s",
+                                fault.message);
     } else if (doc->intSubset && doc->intSubset->entities) {
         status = nest_job_fault(job, 0, 0, NULL, "XML entities are not read from topology files");
     } else if (!xmlDocGetRootElement(doc)) {
