@@ -194,6 +194,8 @@ static const struct {
     {"slurm", "SwitchName=x Nodes=a\nSwitchName=y Nodes=b\n",
      "f: 2 separate fabrics, and a job cannot span them: x (1 hosts), y (1 hosts); choose one with "
      "--root NAME"},
+    {"slurm", "RingName=r Nodes=n[1-17]\n", "f: ring 'r' has 17 hosts; at most 16"},
+    {"slurm", "# na\xefve\n", "f:1:5: this is not UTF-8 text; save the file as UTF-8"},
     {"slurm", "", "f: no switches, blocks or rings; SwitchName, BlockName or RingName lines"},
     {"nvidia-smi", "nothing here\n",
      "f: no matrix of GPUs found; the output of nvidia-smi topo -m"},

@@ -11,8 +11,8 @@
 #include "support/importing.h"
 
 /* Every importer on seeded mutations of its example: whatever comes, it ends, keeps inside its
- * memory (under sanitizers), and gives YAML that our loaders take, or a fault. NEST_FUZZ_ROUNDS and NEST_FUZZ_SEED
- * change the run. */
+ * memory (under sanitizers), and gives YAML that our loaders take, or a fault. NEST_FUZZ_ROUNDS and
+ * NEST_FUZZ_SEED change the run. */
 
 static const struct {
     const char *format, *file;

@@ -147,7 +147,9 @@ static void read_mla(struct nest_hf *hf)
     s->q_lora_rank = nest_hf_int(hf, hf->config, "q_lora_rank", 0);
     s->qk_nope_dim = need(hf, "qk_nope_head_dim", 128);
     s->qk_rope_dim = need(hf, "qk_rope_head_dim", 64);
-    s->v_head_dim = need(hf, "v_head_dim", 128);
+    /* MiniCPM3 leaves it out: the even share of a head. */
+    s->v_head_dim =
+        need(hf, "v_head_dim", strcmp(hf->type, "minicpm3") == 0 ? s->hidden / s->heads : 128);
     s->kv_heads = s->heads;
 }
 

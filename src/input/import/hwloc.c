@@ -214,7 +214,7 @@ static enum nest_status build(struct topology *t, xmlNode *root)
     for (xmlNode *node = root->children; node; node = node->next) {
         const char *name =
             node->type == XML_ELEMENT_NODE ? nest_xml_get(t->job, node, "name") : NULL;
-        if (!name || strcmp(name, "NVLinkBandwidth") != 0) {
+        if (!name || (strcmp(name, "NVLinkBandwidth") != 0 && strcmp(name, "XGMIBandwidth") != 0)) {
             continue;
         }
         const enum nest_status status = read_matrix(t, node, &box);
@@ -224,7 +224,9 @@ static enum nest_status build(struct topology *t, xmlNode *root)
         links = true;
     }
     if (!links) {
-        nest_job_note(t->job, "no NVLinkBandwidth in the file: the levels are those of PCIe");
+        nest_job_note(
+            t->job,
+            "no NVLinkBandwidth or XGMIBandwidth in the file: the levels are those of PCIe");
     }
     const enum nest_status status = nest_gpu_box_levels(&box, t->job, &found);
     return status == NEST_OK ? nest_found_cluster_write(t->job, &found) : status;

@@ -173,28 +173,50 @@ static enum nest_status check_symmetry(const struct matrix *m)
     return NEST_OK;
 }
 
-/* Bytes/s of one NVLink, one direction, and the device that this number of links belongs to. */
-static double link_rate(struct matrix *m, int most, struct nest_found_cluster *found)
+/* The device: said by the options, named in the text around the matrix, or what the number of links
+ * suggests. NULL = unknown. */
+static const char *find_device(struct matrix *m, int most)
 {
-    const char *device = m->job->options->device;
-    const bool blackwell =
-        device && (strstr(device, "b200") || strstr(device, "b300") || strstr(device, "B200"));
-    const double rate = blackwell ? 50e9 : device && strstr(device, "p100") ? 20e9 : 25e9;
-    if (!device) {
-        found->device = most >= 18   ? "h100-sxm-80gb"
-                        : most >= 12 ? "a100-sxm-80gb"
-                        : most == 6  ? "v100-sxm2-32gb"
-                                     : NULL;
-        nest_job_note(m->job,
-                      "NVn means n NVLinks of 25 GB/s each way, as up to Hopper; Blackwell has 50 "
-                      "(--device b200), Pascal 20");
-        if (found->device) {
-            nest_job_note(m->job,
-                          "the device follows from %d NVLinks: %s; say another with --device", most,
-                          found->device);
+    static const struct {
+        const char *word, *device;
+    } words[] = {{"GB300", "gb300"}, {"GB200", "gb200"}, {"B300", "b300"},
+                 {"B200", "b200"},   {"H200", "h200"},   {"H100", "h100"},
+                 {"A100", "a100"},   {"V100", "v100"},   {"P100", "p100"}};
+    const struct nest_import_file *file = &m->job->file[0];
+    const struct nest_piece whole = {file->text, file->length, 1};
+    if (m->job->options->device) {
+        return m->job->options->device;
+    }
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        if (nest_piece_find(whole, words[i].word)) {
+            return words[i].device;
         }
     }
-    return rate;
+    const char *guess = most >= 18                  ? "h100"
+                        : most >= 12                ? "a100"
+                        : most == 6                 ? "v100"
+                        : most == 4 && m->gpus == 8 ? "p100"
+                                                    : NULL;
+    if (guess) {
+        nest_job_note(m->job, "%d NVLinks suggest %s; say another with --device", most, guess);
+    }
+    return guess;
+}
+
+/* Bytes/s of one NVLink, one direction. */
+static double link_rate(struct matrix *m, int most, struct nest_found_cluster *found)
+{
+    const char *device = find_device(m, most);
+    const bool blackwell = device && (strcasestr(device, "b200") || strcasestr(device, "b300"));
+    const bool pascal = device && strcasestr(device, "p100");
+    found->device = pascal ? NULL : device;
+    nest_job_note(m->job,
+                  "NVn means n NVLinks of %d GB/s each way (20 on Pascal, 25 up to Hopper, 50 "
+                  "from Blackwell on)",
+                  blackwell ? 50
+                  : pascal  ? 20
+                            : 25);
+    return blackwell ? 50e9 : pascal ? 20e9 : 25e9;
 }
 
 /* Through NVSwitches every pair shows all links of a device, so the sum over peers would exceed

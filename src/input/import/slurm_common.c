@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+enum { RING_MAX = 16 }; /* hosts, by topology.yaml(5) */
+
 struct visit {
     struct nest_slurm *slurm;
     int group, line;
@@ -179,6 +181,10 @@ enum nest_status nest_slurm_write(struct nest_slurm *slurm)
 enum nest_status nest_slurm_write_torus(struct nest_job *job, const char *name, int64_t hosts,
                                         const char *shape)
 {
+    if (!shape && hosts > RING_MAX) {
+        return nest_job_fault(job, 0, 0, nest_arena_printf(job->arena, "at most %d", (int)RING_MAX),
+                              "ring '%s' has %lld hosts", name, (long long)hosts);
+    }
     struct nest_found_cluster found = {.name = name, .hosts = true};
     struct nest_found_level *level = nest_found_level_add(&found, shape ? "torus" : "ring", hosts);
     level->kind = shape ? NEST_LEVEL_TORUS : NEST_LEVEL_RING;
