@@ -194,6 +194,9 @@ static const struct {
     {"slurm", "SwitchName=x Nodes=a\nSwitchName=y Nodes=b\n",
      "f: 2 separate fabrics, and a job cannot span them: x (1 hosts), y (1 hosts); choose one with "
      "--root NAME"},
+    {"slurm", "SwitchName=a Nodes=n[1-4]\nSwitchName=b Nodes=n[4-7]\nSwitchName=s Switches=a,b\n",
+     "f:2:1: switches 'a' and 'b' share some hosts but not all; a host is under one leaf, or under "
+     "all parallel ones"},
     {"slurm", "RingName=r Nodes=n[1-17]\n", "f: ring 'r' has 17 hosts; at most 16"},
     {"slurm", "# na\xefve\n", "f:1:5: this is not UTF-8 text; save the file as UTF-8"},
     {"slurm", "", "f: no switches, blocks or rings; SwitchName, BlockName or RingName lines"},

@@ -155,6 +155,30 @@ static enum nest_status check_complete(struct nest_slurm *slurm)
     return status;
 }
 
+/* Leaves that share hosts are rails or planes of one group, and then list the same hosts. */
+static enum nest_status check_shared(struct nest_slurm *slurm)
+{
+    const struct nest_tree *tree = &slurm->tree;
+    int64_t *total = NEST_NEW(slurm->job->arena, int64_t, tree->groups + 1);
+    if (!total) {
+        return nest_job_no_memory(slurm->job);
+    }
+    for (int g = 0; g < tree->groups; g++) {
+        total[nest_tree_whole(tree, g)] += tree->group[g].hosts;
+    }
+    for (int g = 0; g < tree->groups; g++) {
+        const int w = nest_tree_whole(tree, g);
+        const struct nest_tree_group *first = &tree->group[w];
+        if (w != g && (tree->group[g].listed != total[w] || first->listed != total[w])) {
+            return nest_job_fault(slurm->job, tree->group[g].line, 1,
+                                  "a host is under one leaf, or under all parallel ones",
+                                  "switches '%s' and '%s' share some hosts but not all",
+                                  first->name, tree->group[g].name);
+        }
+    }
+    return NEST_OK;
+}
+
 enum nest_status nest_slurm_write(struct nest_slurm *slurm)
 {
     static const char *const tree_tiers[] = {"leaf", "spine", "core", "supercore", NULL};
@@ -162,6 +186,9 @@ enum nest_status nest_slurm_write(struct nest_slurm *slurm)
     struct nest_job *job = slurm->job;
     enum nest_status status =
         slurm->blocks ? build_blocks(slurm, block_tiers) : check_complete(slurm);
+    if (status == NEST_OK && !slurm->blocks) {
+        status = check_shared(slurm);
+    }
     if (status == NEST_OK) {
         status = nest_tree_join(&slurm->tree, job);
     }

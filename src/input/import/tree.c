@@ -122,11 +122,19 @@ int nest_tree_group(struct nest_tree *tree, const char *name, int line)
     return tree->groups++;
 }
 
-/* The group that g was merged into. */
+/* The group that g was merged into, with a shortcut left for the next time. */
 static int whole(struct nest_tree *tree, int g)
 {
     while (tree->group[g].merged != g) {
         tree->group[g].merged = tree->group[tree->group[g].merged].merged;
+        g = tree->group[g].merged;
+    }
+    return g;
+}
+
+int nest_tree_whole(const struct nest_tree *tree, int g)
+{
+    while (tree->group[g].merged != g) {
         g = tree->group[g].merged;
     }
     return g;
@@ -148,6 +156,7 @@ static bool merge(struct nest_tree *tree, int a, int b)
 bool nest_tree_host(struct nest_tree *tree, int group, const char *host)
 {
     const int64_t holder = nest_names_get(tree->host_names, host);
+    tree->group[group].listed += holder != group;
     if (holder >= 0) {
         merge(tree, (int)holder, group);
         return true;

@@ -16,6 +16,7 @@ struct nest_tree_group {
     int line;   /* where it was first named, 0 = nowhere */
     bool given; /* defined, not only mentioned as a child */
     int64_t hosts;
+    int64_t listed; /* hosts that were put here, those of joined groups as well */
     struct nest_tree_link *first, *last;
     double uplink; /* bytes/s to all its parents together; 0 = not known */
     int merged;    /* the group it was merged into, or itself */
@@ -40,6 +41,9 @@ int nest_tree_group(struct nest_tree *tree, const char *name, int line);
 
 /* The group of this name, or -1. */
 int nest_tree_find(const struct nest_tree *tree, const char *name);
+
+/* The group that g was merged into so far; g itself if none. */
+int nest_tree_whole(const struct nest_tree *tree, int g);
 
 /* Puts a host under a group. A host under two groups joins them (rails, planes). */
 bool nest_tree_host(struct nest_tree *tree, int group, const char *host);
