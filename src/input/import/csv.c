@@ -189,8 +189,8 @@ static double bandwidth_scale(const char *head)
         double scale;
     } units[] = {{"GBps", 1e9},    {"GBs", 1e9},     {"GB/s", 1e9},     {"gbs", 1e9},
                  {"MBps", 1e6},    {"TBps", 1e12},   {"GiBps", 0x1p30}, {"Gbps", 1.25e8},
-                 {"Gb/s", 1.25e8}, {"Gbit", 1.25e8}, {"gbit", 1.25e8},  {"Mbps", 1.25e5},
-                 {"Kbps", 125},    {"kbps", 125}};
+                 {"Gb/s", 1.25e8}, {"Gbit", 1.25e8}, {"gbit", 1.25e8},  {"gbps", 1.25e8},
+                 {"mbps", 1.25e5}, {"Mbps", 1.25e5}, {"Kbps", 125},     {"kbps", 125}};
     for (size_t i = 0; i < sizeof units / sizeof units[0]; i++) {
         if (strstr(head, units[i].unit)) {
             return units[i].scale;
@@ -359,13 +359,28 @@ static bool find_cables(const struct table *t, struct cable_columns *c)
     return c->device[0] >= 0 && c->device[1] >= 0;
 }
 
+/* Whether a name holds a word, where it stands at the beginning of a word if whole is set: a
+ * storage server is no top-of-rack switch. */
+static bool name_holds(const char *name, const char *word, bool whole)
+{
+    for (const char *p = name; (p = strcasestr(p, word)) != NULL; p++) {
+        if (!whole || p == name || !isalpha((unsigned char)p[-1])) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Switches are called so; everything else is a host. */
 static bool is_switch_name(const char *name)
 {
-    static const char *const words[] = {"leaf", "spine", "core",   "switch",
-                                        "agg",  "tor",   "router", NULL};
-    for (int i = 0; words[i]; i++) {
-        if (strcasestr(name, words[i])) {
+    static const struct {
+        const char *word;
+        bool whole;
+    } words[] = {{"leaf", false}, {"spine", false}, {"switch", false}, {"core", true},
+                 {"agg", true},   {"tor", true},    {"router", true},  {"super", true}};
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        if (name_holds(name, words[i].word, words[i].whole)) {
             return true;
         }
     }
