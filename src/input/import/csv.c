@@ -166,6 +166,27 @@ static int column(const struct table *t, const char *words)
 
 /* ---- Levels --------------------------------------------------------------------------------- */
 
+/* "400G", "100Gbps", "200GbE", "1T": bits, as networks are sold. */
+static bool network_speed(const char *text, double *out)
+{
+    static const struct {
+        const char *suffix;
+        double scale;
+    } suffixes[] = {{"G", 1.25e8},      {"Gbps", 1.25e8},  {"GbE", 1.25e8},
+                    {"Gbit/s", 1.25e8}, {"M", 1.25e5},     {"Mbps", 1.25e5},
+                    {"T", 1.25e11},     {"Tbps", 1.25e11}, {"Kbps", 125}};
+    const size_t n = strspn(text, "0123456789.");
+    const struct nest_piece number = {text, n, 1};
+    const char *rest = text + n + strspn(text + n, " ");
+    for (size_t i = 0; i < sizeof suffixes / sizeof suffixes[0]; i++) {
+        if (strcmp(rest, suffixes[i].suffix) == 0 && nest_piece_number(number, out)) {
+            *out *= suffixes[i].scale;
+            return true;
+        }
+    }
+    return false;
+}
+
 /* A quantity with its unit in the cell, or a number in the unit that the head names. */
 static enum nest_status quantity(struct table *t, int at, enum nest_unit unit, double scale,
                                  double *out)
@@ -174,6 +195,9 @@ static enum nest_status quantity(struct table *t, int at, enum nest_unit unit, d
     const char *hint = NULL;
     if (nest_text_number(t->cell[at], out)) {
         *out *= scale;
+        return NEST_OK;
+    }
+    if (unit == NEST_UNIT_BANDWIDTH && network_speed(t->cell[at], out)) {
         return NEST_OK;
     }
     const char *message = nest_unit_parse(t->cell[at], unit, out, &hint, scratch, sizeof scratch);
