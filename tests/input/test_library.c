@@ -9,6 +9,8 @@
 #include <cmocka.h>
 
 #include "input/doc.h"
+#include "input/set.h"
+#include "model/model.h"
 #include "support/importing.h"
 
 /* The library of clusters against the reference facts: fan-outs, and bandwidth after
@@ -102,6 +104,36 @@ static void pods_have_their_size(void **state)
     importing_end(&in);
 }
 
+static int64_t params_of(struct importing *in, const struct nest_model_spec *spec)
+{
+    struct nest_model model;
+    assert_int_equal(nest_model_expand(spec, &in->arena, &model, &in->errors), NEST_OK);
+    return model.params;
+}
+
+/* A model written into a scenario in its own keys reads back as the same model. */
+static void shipped_models_survive_writing(void **state)
+{
+    (void)state;
+    struct importing in;
+    importing_begin(&in);
+    for (const char **name = nest_library_list(&in.library, "models", &in.arena); *name; name++) {
+        struct nest_scenario_spec before, after;
+        struct nest_strbuf text = NEST_STRBUF_INIT(1 << 20);
+        const struct nest_scenario_request request = {.model = *name};
+        assert_int_equal(nest_load_scenario(&in.library, &request, &in.arena, &before, &in.errors),
+                         NEST_OK);
+        before.model.ref = NULL;
+        nest_scenario_write(&before, &text);
+        in.status = NEST_OK;
+        in.yaml = nest_arena_strdup(&in.arena, nest_strbuf_text(&text));
+        nest_strbuf_free(&text);
+        importing_scenario(&in, &after);
+        assert_int_equal(params_of(&in, &after.model), params_of(&in, &before.model));
+    }
+    importing_end(&in);
+}
+
 static void the_library_is_large_enough(void **state)
 {
     (void)state;
@@ -120,6 +152,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(shipped_clusters_agree_with_their_sources),
         cmocka_unit_test(pods_have_their_size),
+        cmocka_unit_test(shipped_models_survive_writing),
         cmocka_unit_test(the_library_is_large_enough),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
