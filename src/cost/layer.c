@@ -16,7 +16,7 @@ static double collective(const struct messages *m, enum nest_collective kind,
     if (comm->size <= 1 || bytes <= 0.0) {
         return 0.0;
     }
-    return nest_to_seconds(nest_collective_time(m->problem->cluster, kind, comm, bytes));
+    return nest_to_seconds(nest_problem_collective(m->problem, kind, comm, bytes));
 }
 
 /* exposed = t - knob * min(t, hide) */

@@ -72,7 +72,7 @@ static void fill_run(const struct nest_problem *problem, const struct nest_strat
     const double bytes = (double)nest_boundary_bytes(problem, kind, strategy);
     const int64_t block = nest_strategy_width(strategy) * strategy->dp_in;
     for (int level = 0; level < out->levels; level++) {
-        const nest_ps time = nest_transfer_time(problem->cluster, level, block, bytes);
+        const nest_ps time = nest_problem_transfer(problem, level, block, bytes);
         for (int i = run->first; i < run->first + run->count; i++) {
             out->transfer[(size_t)i * (size_t)out->levels + (size_t)level] = time;
         }
@@ -88,13 +88,13 @@ static void fit_lines(const struct nest_problem *problem, enum nest_collective k
     out->count = 0;
     for (int i = 0; i < NEST_LINES_MAX; i++) {
         const double at = SIZE[i] * bytes_each;
-        const double low = nest_to_seconds(nest_collective_time(problem->cluster, kind, comm, at));
+        const double low = nest_to_seconds(nest_problem_collective(problem, kind, comm, at));
         const double high =
-            nest_to_seconds(nest_collective_time(problem->cluster, kind, comm, 1.01 * at));
+            nest_to_seconds(nest_problem_collective(problem, kind, comm, 1.01 * at));
         const double slope = (high - low) / (0.01 * SIZE[i]);
         const double intercept = low - slope * SIZE[i];
         out->intercept[out->count] = intercept > 0.0 ? intercept : 0.0;
-        out->slope[out->count++] = slope;
+        out->slope[out->count++] = slope > 0.0 ? slope : 0.0;
     }
 }
 
@@ -157,8 +157,8 @@ static void fill_tied(const struct nest_problem *problem, const struct nest_stra
     /* Two members, as far apart as the cluster is wide: what an all-reduce of two sends is one
      * exchange of the gradient. */
     const int64_t block = nest_strategy_width(s) * s->dp_in;
-    out->tied_time = nest_transfer_time(problem->cluster, problem->cluster->levels - 1, block,
-                                        (double)(bytes.gradient * whole));
+    out->tied_time = nest_problem_transfer(problem, problem->cluster->levels - 1, block,
+                                           (double)(bytes.gradient * whole));
 }
 
 static int groups_in_use(const struct nest_strategy *s)

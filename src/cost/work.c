@@ -142,14 +142,31 @@ static void measured_work(const struct nest_layer_kind *kind, const struct nest_
     out->redone[NEST_RECOMPUTE_FULL] = out->fw;
 }
 
-void nest_layer_work(const struct nest_problem *problem, const struct nest_layer_kind *kind,
-                     const struct nest_strategy *strategy, struct nest_layer_work *out)
+/* The override says how long the operators take together; what they consist of keeps its shares. */
+static void override_work(const struct nest_problem *problem, const struct nest_layer_kind *kind,
+                          const struct nest_strategy *strategy, struct nest_layer_work *out)
 {
-    *out = (struct nest_layer_work){0};
-    if (kind->role == NEST_LAYER_PROFILED) {
-        measured_work(kind, strategy, out);
-        return;
+    double fw = out->fw;
+    double bw = out->bw;
+    problem->overrides->compute(problem->overrides->context, kind, strategy, &fw, &bw);
+    const double forward = out->fw > 0.0 ? fw / out->fw : 1.0;
+    const double backward = out->bw > 0.0 ? bw / out->bw : 1.0;
+    out->fw = fw;
+    out->bw = bw;
+    out->attention_fw *= forward;
+    out->gemm_fw *= forward;
+    out->shared_fw *= forward;
+    out->attention_bw *= backward;
+    out->gemm_bw *= backward;
+    out->shared_bw *= backward;
+    for (int r = 0; r < NEST_RECOMPUTES; r++) {
+        out->redone[r] *= forward;
     }
+}
+
+static void described_work(const struct nest_problem *problem, const struct nest_layer_kind *kind,
+                           const struct nest_strategy *strategy, struct nest_layer_work *out)
+{
     struct context c = {.problem = problem,
                         .kind = kind,
                         .strategy = strategy,
@@ -160,4 +177,18 @@ void nest_layer_work(const struct nest_problem *problem, const struct nest_layer
     }
     set_messages(&c, out);
     set_modes(&c, out);
+}
+
+void nest_layer_work(const struct nest_problem *problem, const struct nest_layer_kind *kind,
+                     const struct nest_strategy *strategy, struct nest_layer_work *out)
+{
+    *out = (struct nest_layer_work){0};
+    if (kind->role == NEST_LAYER_PROFILED) {
+        measured_work(kind, strategy, out);
+    } else {
+        described_work(problem, kind, strategy, out);
+    }
+    if (problem->overrides != NULL && problem->overrides->compute != NULL) {
+        override_work(problem, kind, strategy, out);
+    }
 }

@@ -166,7 +166,7 @@ static void explain_collective(const struct nest_problem *problem, const char *w
         return;
     }
     char text[TEXT];
-    const nest_ps one = nest_collective_time(problem->cluster, kind, comm, bytes);
+    const nest_ps one = nest_problem_collective(problem, kind, comm, bytes);
     nest_strbuf_printf(out,
                        "    %d %s of %.4g MB over %" PRId64 " devices (up to level %s): %s each\n",
                        times, what, bytes / 1e6, comm->size,

@@ -9,6 +9,7 @@
 #include "script/chart.h"
 #include "script/lesson.h"
 #include "script/library.h"
+#include "script/override.h"
 #include "script/scenario.h"
 #include "script/tree.h"
 
@@ -175,6 +176,7 @@ void nest_api_open(lua_State *L, struct nest_api *api)
     static const luaL_Reg functions[] = {
         {"cluster", api_cluster},
         {"compare", nest_scenario_compare},
+        {"curve", nest_override_curve},
         {"format", api_format},
         {"lesson", nest_lesson_run},
         {"model", api_model},

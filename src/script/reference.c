@@ -34,6 +34,11 @@ const struct nest_reference nest_references[] = {
     {"nest.parse", "nest.parse(TEXT, UNIT)",
      "The number of SI units that a text such as \"400Gb/s\" means.",
      "assert(nest.parse(\"400Gb/s\", \"bandwidth\") == 50e9)\n"},
+    {"nest.curve", "nest.curve{{X, Y}, …}",
+     "A function that interpolates between measured points, linearly: the first value before them, "
+     "the last slope behind them.",
+     "local time = nest.curve {{1e6, 20e-6}, {1e8, 500e-6}}\n"
+     "assert(time(5e5) == 20e-6 and time(1e8) == 500e-6)\n"},
     {"nest.table", "nest.table(ROWS, COLUMNS)",
      "Prints a list of tables, one line each. A column is a key, or {key, title}; \"plan.tp\" "
      "reaches inside.",
@@ -78,6 +83,23 @@ const struct nest_reference nest_references[] = {
      "Returns the scenario.",
      "local s = nest.scenario {model = \"llama3-8b\", cluster = \"hgx-h100-8\"}\n"
      "assert(s:pin{tp = \"2|4\", zero = 1}:solve().plan.tp >= 2)\n"},
+    {"s:override", "s:override{compute =, collective =, transfer =}",
+     "Puts Lua functions in place of parts of the cost model, for s:solve, s:eval and s:sweep; {} "
+     "takes them away. Each gets a table of what is asked and default, which called without "
+     "arguments returns what the cost model says, and returns seconds: compute(layer, default) the "
+     "forward and the backward of one layer (name, role, moe, tp, cp, ep, etp, sp, micro_batch); "
+     "collective(message, default) one collective (kind, bytes, members, level, level_name); "
+     "transfer(message, default) one boundary tensor (bytes, level, level_name, block). A hook is "
+     "asked once per argument and must always answer the same. With collective or transfer the "
+     "search goes without bounds and is slow.",
+     "local s = nest.scenario {model = \"llama3-8b\", cluster = \"hgx-h100-8\"}\n"
+     "local before = s:solve()\n"
+     "s:override {compute = function(layer, default)\n"
+     "  local forward, backward = default()\n"
+     "  return 2 * forward, 2 * backward\n"
+     "end}\n"
+     "assert(s:solve().step_time_s > 1.5 * before.step_time_s)\n"
+     "assert(s:override {}:solve().step_time_s == before.step_time_s)\n"},
     {"s:copy", "s:copy()", "The same scenario again; edits of one leave the other alone.",
      "local s = nest.scenario {}\n"
      "local t = s:copy():set(\"seq\", 4096)\n"

@@ -7,11 +7,15 @@
 #include "plan/problem.h"
 #include "script/answer.h"
 #include "script/library.h"
+#include "script/override.h"
 #include "script/tree.h"
 #include "solve/peers/peer.h"
 #include "solve/solve.h"
 
 #define SCENARIO "nest.scenario"
+
+/* What a scenario keeps alive: the one it was copied from, and its table of overrides. */
+enum { USER_ORIGIN = 1, USER_OVERRIDES = 2 };
 
 struct scenario {
     struct nest_arena arena; /* of the spec and its edits; a copy keeps its origin alive */
@@ -36,7 +40,7 @@ static int free_scenario(lua_State *L)
 
 static struct scenario *push_scenario(lua_State *L)
 {
-    struct scenario *scenario = lua_newuserdatauv(L, sizeof(*scenario), 1);
+    struct scenario *scenario = lua_newuserdatauv(L, sizeof(*scenario), 2);
     memset(scenario, 0, sizeof(*scenario));
     luaL_setmetatable(L, SCENARIO);
     return scenario;
@@ -51,7 +55,9 @@ static struct scenario *push_copy(lua_State *L, int index)
     copy->spec = from->spec;
     copy->spec.cluster.device = &copy->spec.device;
     lua_pushvalue(L, origin);
-    lua_setiuservalue(L, -2, 1);
+    lua_setiuservalue(L, -2, USER_ORIGIN);
+    lua_getiuservalue(L, origin, USER_OVERRIDES);
+    lua_setiuservalue(L, -2, USER_OVERRIDES);
     return copy;
 }
 
@@ -186,6 +192,17 @@ static int scenario_pin(lua_State *L)
     return edit(L, pin_one);
 }
 
+/* s:override{…}: replaces all hooks; s:override{} takes them away. */
+static int scenario_override(lua_State *L)
+{
+    check(L, 1);
+    luaL_checktype(L, 2, LUA_TTABLE);
+    lua_settop(L, 2);
+    nest_override_check(L, 2);
+    lua_setiuservalue(L, 1, USER_OVERRIDES);
+    return 1;
+}
+
 static int scenario_get(lua_State *L)
 {
     const struct scenario *scenario = check(L, 1);
@@ -243,16 +260,26 @@ static struct nest_arena *push_problem(lua_State *L, const struct scenario *scen
     return arena;
 }
 
-static int solve(lua_State *L, const struct nest_api *api, const struct scenario *scenario, int top)
+static int solve(lua_State *L, const struct nest_api *api, int index, int top)
 {
+    const struct scenario *scenario = check(L, index);
     struct nest_problem problem;
+    struct nest_override_run hooks;
+    lua_getiuservalue(L, index, USER_OVERRIDES);
+    const int overrides = lua_gettop(L);
     struct nest_arena *arena = push_problem(L, scenario, &problem);
+    nest_override_begin(L, overrides, &problem, arena, &hooks);
     const struct nest_solve_options options = {
-        .top = top, .threads = api->threads > 0 ? api->threads : 1, .cancel = api->cancel};
+        .top = top,
+        .threads = api->threads > 0 ? api->threads : 1,
+        .exhaustive = hooks.record.collective != NULL || hooks.record.transfer != NULL,
+        .cancel = api->cancel,
+    };
     struct nest_result result;
     nest_sandbox_pause(L);
     const enum nest_status status = nest_solve(&problem, &options, arena, &result);
     nest_sandbox_resume(L);
+    nest_override_end(L, &problem, &hooks);
     nest_sandbox_check(L);
     if (status == NEST_NO) {
         return push_reason(L, &result.errors);
@@ -277,23 +304,29 @@ static int solve(lua_State *L, const struct nest_api *api, const struct scenario
 static int scenario_solve(lua_State *L)
 {
     lua_settop(L, 2);
-    const struct scenario *scenario = check(L, 1);
     lua_Integer top = 1;
     if (lua_istable(L, 2)) {
         lua_getfield(L, 2, "top");
         top = luaL_optinteger(L, -1, 1);
     }
     luaL_argcheck(L, top >= 1 && top <= 1000, 2, "top is 1 to 1000");
-    return solve(L, api_of(L), scenario, (int)top);
+    return solve(L, api_of(L), 1, (int)top);
 }
 
 /* The answer for one plan of the problem. */
-static int push_plan(lua_State *L, const struct scenario *scenario,
-                     const struct nest_problem *problem, const struct nest_plan *plan,
-                     const char **assumed, struct nest_arena *arena)
+static int push_plan(lua_State *L, int index, struct nest_problem *problem,
+                     const struct nest_plan *plan, const char **assumed, struct nest_arena *arena)
 {
+    const struct scenario *scenario = check(L, index);
     struct nest_prediction prediction;
-    if (!nest_plan_evaluate(problem, plan, arena, &prediction)) {
+    struct nest_override_run hooks;
+    lua_getiuservalue(L, index, USER_OVERRIDES);
+    nest_override_begin(L, lua_gettop(L), problem, arena, &hooks);
+    nest_sandbox_pause(L);
+    const bool priced = nest_plan_evaluate(problem, plan, arena, &prediction);
+    nest_sandbox_resume(L);
+    nest_override_end(L, problem, &hooks);
+    if (!priced) {
         return luaL_error(L, "not enough memory");
     }
     const struct nest_document document = {
@@ -319,6 +352,7 @@ static int scenario_eval(lua_State *L)
 {
     lua_settop(L, 2);
     struct scenario *scenario = push_copy(L, 1);
+    const int copy = lua_gettop(L);
     struct nest_problem problem;
     struct nest_plan plan;
     const char **assumed = NULL;
@@ -350,7 +384,7 @@ static int scenario_eval(lua_State *L)
     if (status != NEST_OK) {
         return nest_raise_errors(L, &errors);
     }
-    return push_plan(L, scenario, &problem, &plan, assumed, arena);
+    return push_plan(L, copy, &problem, &plan, assumed, arena);
 }
 
 /* ---- Many answers ----------------------------------------------------------------------- */
@@ -362,7 +396,7 @@ static void solve_with(lua_State *L, const struct nest_api *api, const char *pat
     const int top = lua_gettop(L);
     struct scenario *copy = push_copy(L, 1);
     set_one(L, copy, path, value);
-    if (solve(L, api, copy, 1) == 2) {
+    if (solve(L, api, lua_gettop(L), 1) == 2) {
         lua_createtable(L, 0, 3);
         lua_insert(L, -2);
         lua_setfield(L, -2, "reason");
@@ -423,7 +457,7 @@ static void push_peer(lua_State *L, const struct nest_api *api, const struct sce
     nest_sandbox_resume(L);
     nest_sandbox_check(L);
     if (status == NEST_OK) {
-        push_plan(L, scenario, &problem, &plan, NULL, arena);
+        push_plan(L, 1, &problem, &plan, NULL, arena);
         return;
     }
     push_reason(L, &errors);
@@ -436,7 +470,7 @@ int nest_scenario_compare(lua_State *L)
     const struct nest_api *api = api_of(L);
     lua_newtable(L);
     const int rows = lua_gettop(L);
-    if (solve(L, api, scenario, 1) == 2) {
+    if (solve(L, api, 1, 1) == 2) {
         push_failure(L);
     }
     name_row(L, rows, "Nest");
@@ -450,9 +484,11 @@ int nest_scenario_compare(lua_State *L)
 void nest_scenario_open(lua_State *L, struct nest_api *api)
 {
     static const luaL_Reg methods[] = {
-        {"copy", scenario_copy},   {"eval", scenario_eval},   {"get", scenario_get},
-        {"paths", scenario_paths}, {"pin", scenario_pin},     {"set", scenario_set},
-        {"solve", scenario_solve}, {"sweep", scenario_sweep}, {NULL, NULL},
+        {"copy", scenario_copy},   {"eval", scenario_eval},
+        {"get", scenario_get},     {"override", scenario_override},
+        {"paths", scenario_paths}, {"pin", scenario_pin},
+        {"set", scenario_set},     {"solve", scenario_solve},
+        {"sweep", scenario_sweep}, {NULL, NULL},
     };
     luaL_newmetatable(L, SCENARIO);
     lua_newtable(L);

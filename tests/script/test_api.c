@@ -169,6 +169,14 @@ static void test_mistakes_show_their_line(void **state)
         {"nest.table({}, {})\n", 1, "a table has 1 to 32 columns"},
         {"nest.scenario {model = print}\n", 1, "a function cannot be used here"},
         {"local t = {} t.a = t\nnest.scenario(t)\n", 2, "nested too deeply"},
+        {"local s = nest.scenario {}\ns:override {compute = function()\n  return -1, 0\nend}\n"
+         "s:eval()\n",
+         5, "the override compute must return seconds, finite and at least 0; got -1"},
+        {"local s = nest.scenario {}\ns:override {transfer = function()\n  error('no')\nend}\n"
+         "s:eval {pp = 2}\n",
+         3, "no"},
+        {"nest.scenario {}:override {transfers = print}\n", 1, "an override is compute"},
+        {"nest.curve {{2, 1}, {1, 1}}\n", 1, "point 2 does not"},
         {"nest.schedule({1}, {1, 2}, 4)\n", 1, "a schedule has 1 to 256 stages"},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -195,6 +203,55 @@ static void test_charts_are_text(void **state)
                                     "yy  ##    2\n"
                                     "stage  0 |0011....aaaa..bbbb|\n"
                                     "stage  1 |..00aaaa11bbbb....|\n");
+}
+
+/* An identity changes nothing; what a hook says holds in solve and eval alike. */
+static void test_overrides_replace_costs(void **state)
+{
+    struct fixture *f = *state;
+    assert_runs(f, "local s = nest.scenario {model = 'llama3-8b', cluster = 'hgx-h100-8',\n"
+                   "  train = {global_batch = 64}, pin = {zero = 1, micro_batch = '1|2'}}\n"
+                   "local plain = s:solve()\n"
+                   "local function same(_, default) return default() end\n"
+                   "s:override {compute = same, collective = same, transfer = same}\n"
+                   "local a = s:solve()\n"
+                   "assert(a.step_time_s == plain.step_time_s and a.plan.tp == plain.plan.tp)\n"
+                   "local asked, repeated = {}, 0\n"
+                   "s:override {collective = function(m, default)\n"
+                   "  local key = m.kind .. m.bytes .. '/' .. m.members .. '/' .. m.level .. '/' "
+                   ".. default()\n"
+                   "  repeated = repeated + (asked[key] and 1 or 0)\n"
+                   "  asked[key] = true\n"
+                   "  return m.kind == 'all_reduce' and 1 or default() end}\n"
+                   "local slow = s:solve()\n"
+                   "assert(repeated == 0 and next(asked))\n"
+                   "assert(s:eval(slow).step_time_s == slow.step_time_s)\n"
+                   "assert(s:eval(plain).step_time_s >= slow.step_time_s)\n"
+                   "s:override {transfer = function() return 3 end}\n"
+                   "assert(s:eval{pp = 2, micro_batch = 1}.breakdown_s.pp > 3)\n"
+                   "assert(s:copy():eval{pp = 2, micro_batch = 1}.breakdown_s.pp > 3)\n");
+}
+
+/* Bounds stay admissible whatever a hook says about compute: dear and cheap widths at random. */
+static void test_search_is_exact_under_compute_overrides(void **state)
+{
+    struct fixture *f = *state;
+    assert_runs(
+        f, "local function same(_, default) return default() end\n"
+           "for seed = 1, 6 do\n"
+           "  local s = nest.scenario {model = 'gpt2', cluster = 'hgx-h100-8',\n"
+           "    train = {global_batch = 32}, pin = {recompute = 'none', micro_batch = '1|2|4'}}\n"
+           "  local function uneven(layer, default)\n"
+           "    math.randomseed(seed * 1000 + layer.tp * 100 + layer.micro_batch * 10 + layer.cp)\n"
+           "    local times = math.random() * 4\n"
+           "    local forward, backward = default()\n"
+           "    return forward * times, backward * times\n"
+           "  end\n"
+           "  local bounded = s:override {compute = uneven}:solve()\n"
+           "  local all = s:override {compute = uneven, collective = same}:solve()\n"
+           "  assert(bounded.step_time_s == all.step_time_s, seed)\n"
+           "  assert(bounded.plan.tp == all.plan.tp and bounded.plan.dp == all.plan.dp, seed)\n"
+           "end\n");
 }
 
 static char *read_file(struct fixture *f, const char *path)
@@ -283,6 +340,9 @@ int main(void)
         cmocka_unit_test(test_lua_and_yaml_clusters_give_one_plan),
         cmocka_unit_test_setup_teardown(test_mistakes_show_their_line, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_charts_are_text, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_overrides_replace_costs, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_search_is_exact_under_compute_overrides, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(test_lessons_can_be_learned, set_up, tear_down),
         cmocka_unit_test(test_a_lesson_runs_without_a_terminal),
         cmocka_unit_test(test_the_command_runs_scripts),
