@@ -42,6 +42,7 @@ enum nest_option_id {
     NEST_OPT_ROOT,
     NEST_OPT_UNSAFE_LUA,
     NEST_OPT_REFERENCE,
+    NEST_OPT_MARKDOWN,
     NEST_OPT_CONTENTION
 };
 

@@ -174,12 +174,17 @@ static int run_validate(struct nest_cli *cli)
         return nest_validation_json(&report, cli->out) ? NEST_EXIT_DONE
                                                        : nest_cli_fail(cli, NEST_NO_MEMORY);
     }
+    if (nest_args_has(&cli->args, NEST_OPT_MARKDOWN)) {
+        nest_validation_markdown(&report, cli->out);
+        return NEST_EXIT_DONE;
+    }
     nest_validation_print(&report, cli->out);
     return NEST_EXIT_DONE;
 }
 
 static const struct nest_option options[] = {
     {NEST_OPT_JSON, "json", 'j', NULL, "Print JSON", NULL},
+    {NEST_OPT_MARKDOWN, "markdown", 0, NULL, "Print the tables of the README", NULL},
     NEST_OPTIONS_END,
 };
 

@@ -214,6 +214,38 @@ void nest_validation_print(const struct nest_validation *report, FILE *out)
     fprintf(out, "Runs that could not be rebuilt: %d\n", report->skipped);
 }
 
+static void markdown_row(const struct nest_validation *report, const char *name,
+                         const struct filter *filter, FILE *out)
+{
+    const struct spread s = measure(report, filter);
+    if (s.count > 0) {
+        fprintf(out, "| %s | %d | %.1f%% | %.1f%% | %.1f%% | %.1f%% | %+.1f%% |\n", name, s.count,
+                100.0 * s.mean, 100.0 * s.median, 100.0 * s.p90, 100.0 * s.max, 100.0 * s.bias);
+    }
+}
+
+void nest_validation_markdown(const struct nest_validation *report, FILE *out)
+{
+    for (int memory = 0; memory < 2; memory++) {
+        struct filter filter = {.scored = NEST_SCORED_FULL, .memory = memory, .quantity = -1};
+        fprintf(out, "| %s | rows | mean | median | p90 | max | bias |\n",
+                memory ? "memory" : "speed");
+        fprintf(out, "| --- | --- | --- | --- | --- | --- | --- |\n");
+        markdown_row(report, "**all**", &filter, out);
+        for (int by = 0; by < 2; by++) {
+            for (int i = 0; i < report->entries; i++) {
+                const struct nest_measurement *run = report->entry[i].run;
+                if (is_first(report, i, by == 0)) {
+                    filter.table = by == 0 ? run->table : NULL;
+                    filter.device = by == 0 ? NULL : run->device;
+                    markdown_row(report, by == 0 ? run->table : run->device, &filter, out);
+                }
+            }
+        }
+        fprintf(out, "\n");
+    }
+}
+
 static void json_spread(struct nest_json *json, const char *name, const struct spread *s)
 {
     nest_json_object(json, name);

@@ -32,6 +32,10 @@ void nest_validation_record(struct nest_validation *report, const struct nest_me
                             const struct nest_judged *judged);
 
 void nest_validation_print(const struct nest_validation *report, FILE *out);
+
+/* The errors of fully stated runs as Markdown tables, as the README has them. */
+void nest_validation_markdown(const struct nest_validation *report, FILE *out);
+
 /* False when memory is out; nothing is printed then. */
 bool nest_validation_json(const struct nest_validation *report, FILE *out);
 
