@@ -94,6 +94,28 @@ static enum nest_status predict(const struct nest_measurement *run, struct nest_
     }
 }
 
+/* What a prediction cannot do without. */
+static bool is_complete(const struct nest_measurement *run, struct nest_errors *errors)
+{
+    const struct {
+        const char *name;
+        int64_t value;
+    } needed[] = {
+        {"model.layers", run->layers}, {"model.hidden", run->hidden},       {"model.ffn", run->ffn},
+        {"model.heads", run->heads},   {"model.vocab", run->vocab},         {"model.seq", run->seq},
+        {"gpus", run->devices},        {"global_batch", run->global_batch},
+    };
+    bool complete = true;
+    for (size_t i = 0; i < sizeof needed / sizeof *needed; i++) {
+        if (needed[i].value <= 0) {
+            nest_errors_add(errors, run->mark, needed[i].name, "a run is predicted from all of it",
+                            "the record does not state it");
+            complete = false;
+        }
+    }
+    return complete;
+}
+
 enum nest_status nest_judge(const struct nest_measurement *run,
                             const struct nest_device_spec *device, struct nest_arena *arena,
                             struct nest_judged *out, struct nest_errors *errors)
@@ -105,6 +127,9 @@ enum nest_status nest_judge(const struct nest_measurement *run,
     struct nest_problem problem = {
         .model = &model, .cluster = &cluster, .memory_limit = (int64_t)device->memory};
     *out = (struct nest_judged){0};
+    if (!is_complete(run, errors)) {
+        return NEST_NO;
+    }
     nest_rebuild_model(run, &model_spec);
     nest_rebuild_cluster(run, device, &cluster_spec);
     nest_rebuild_settings(run, &problem);

@@ -113,6 +113,36 @@ static void test_broken_table(void **state)
     command_free(&result);
 }
 
+/* A record that leaves out what a prediction needs is skipped with its reason, whatever is missing.
+ */
+static void test_incomplete_records(void **state)
+{
+    (void)state;
+    static const char *const field[] = {"layers", "hidden", "ffn", "heads", "vocab", "seq"};
+    for (size_t i = 0; i < sizeof field / sizeof *field; i++) {
+        char text[1024];
+        char line[512];
+        int used = snprintf(text, sizeof text,
+                            "- id: \"x\"\n  kind: measured\n  scored: full\n  model: {");
+        for (size_t j = 0; j < sizeof field / sizeof *field; j++) {
+            used += snprintf(text + used, sizeof text - (size_t)used, "%s: %d, ", field[j],
+                             i == j ? 0 : 64);
+        }
+        (void)snprintf(text + used, sizeof text - (size_t)used,
+                       "kv_heads: null}\n  platform: {device: \"h100-sxm-80gb\"}\n  gpus: 8\n"
+                       "  dp: 8\n  global_batch: 8\n  measured: {step_time_s: 1}\n");
+        (void)snprintf(line, sizeof line, "validate --json %s",
+                       command_file("incomplete.yaml", text));
+        struct command_result result = command_run(line);
+        assert_int_equal(result.status, 0);
+        assert_non_null(strstr(result.err, field[i]));
+        struct json_object *answer = command_json(&result);
+        assert_int_equal(json_number(answer, "summary.skipped"), 1);
+        json_object_put(answer);
+        command_free(&result);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -123,6 +153,7 @@ int main(void)
         cmocka_unit_test(test_closer_than_peers),
         cmocka_unit_test(test_rows),
         cmocka_unit_test(test_broken_table),
+        cmocka_unit_test(test_incomplete_records),
     };
     return cmocka_run_group_tests_name("validate", tests, run_once, put);
 }
