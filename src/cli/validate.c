@@ -107,8 +107,9 @@ static enum nest_status read_tables(struct nest_cli *cli, struct device_cache *c
  * reads the rows; no summary counts them. */
 static bool is_predicted(const struct nest_measurement *run)
 {
-    const bool whole = run->tp * run->pp * run->dp * run->cp == run->devices && run->layers > 0 &&
-                       run->heads > 0 && run->global_batch > 0 && run->vocab > 0;
+    const double layout = (double)run->tp * (double)run->pp * (double)run->dp * (double)run->cp;
+    const bool whole = layout == (double)run->devices && run->layers > 0 && run->heads > 0 &&
+                       run->global_batch > 0 && run->vocab > 0;
     return run->kind == NEST_RUN_OUT_OF_MEMORY ||
            (run->kind == NEST_RUN_MEASURED && (run->scored != NEST_SCORED_NO || whole));
 }

@@ -94,22 +94,41 @@ static enum nest_status predict(const struct nest_measurement *run, struct nest_
     }
 }
 
-/* What a prediction cannot do without. */
+/* What a prediction cannot do without, and sizes beyond which sums would overflow. */
 static bool is_complete(const struct nest_measurement *run, struct nest_errors *errors)
 {
     const struct {
         const char *name;
-        int64_t value;
+        int64_t value, least, most;
     } needed[] = {
-        {"model.layers", run->layers}, {"model.hidden", run->hidden},       {"model.ffn", run->ffn},
-        {"model.heads", run->heads},   {"model.vocab", run->vocab},         {"model.seq", run->seq},
-        {"gpus", run->devices},        {"global_batch", run->global_batch},
+        {"model.layers", run->layers, 1, 10000},
+        {"model.hidden", run->hidden, 1, 1000000},
+        {"model.ffn", run->ffn, 1, 1000000},
+        {"model.heads", run->heads, 1, 100000},
+        {"model.vocab", run->vocab, 1, 100000000},
+        {"model.seq", run->seq, 1, 100000000},
+        {"model.kv_heads", run->kv_heads, 0, 100000},
+        {"model.head_dim", run->head_dim, 0, 100000},
+        {"model.experts", run->experts, 0, 100000},
+        {"model.topk", run->top_k, 0, 100000},
+        {"model.moe_ffn", run->moe_ffn, 0, 1000000},
+        {"model.shared_experts", run->shared_experts, 0, 1000},
+        {"gpus", run->devices, 1, 10000000},
+        {"global_batch", run->global_batch, 1, 100000000},
+        {"micro_batch", run->micro_batch, 1, 100000000},
+        {"dp", run->dp, 1, 10000000},
+        {"tp", run->tp, 1, 10000},
+        {"pp", run->pp, 1, 10000},
+        {"cp", run->cp, 1, 10000},
+        {"ep", run->ep, 1, 100000},
+        {"vpp", run->virtual_stages, 1, 10000},
     };
     bool complete = true;
     for (size_t i = 0; i < sizeof needed / sizeof *needed; i++) {
-        if (needed[i].value <= 0) {
+        if (needed[i].value < needed[i].least || needed[i].value > needed[i].most) {
             nest_errors_add(errors, run->mark, needed[i].name, "a run is predicted from all of it",
-                            "the record does not state it");
+                            needed[i].value == 0 ? "the record does not state it"
+                                                 : "the record's value is impossible");
             complete = false;
         }
     }
