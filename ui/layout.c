@@ -3,10 +3,12 @@
 enum {
     GAP = 3,         /* space, divider, space */
     MARGIN = 2,      /* frame and space on each side */
-    LEFT_LEAST = 38, /* fits a level's row */
+    LEFT_LEAST = 39, /* fits a level's row */
     LEFT_MOST = 64,
     CLUSTER_LEAST = 2,
-    STAGES_LEAST = 3
+    STAGES_LEAST = 3,
+    LEGEND = 2, /* an empty row and the letters' meaning */
+    WHY_ROOMY = 6
 };
 
 static int at_most(int value, int limit)
@@ -47,24 +49,35 @@ static struct nest_rect take(struct column *column, int rows, int gap)
 }
 
 /* Cluster, settings, plan and alternatives share the left column. The alternatives give way first,
- * then the gaps, then the opened levels. */
+ * then the gaps, then the opened levels; where there is much room each keeps its share. */
 static void stack_left(struct column column, const struct nest_layout_wants *wants,
                        struct nest_layout *out)
 {
     const int fixed = 1 + wants->plan;
-    const int gap = column.left >= fixed + wants->cluster + 2 ? 1 : 0;
-    const int room = column.left - fixed - 2 * gap;
+    const int gap = column.left >= fixed + wants->cluster + 2 || out->roomy ? 1 : 0;
+    const int kept = out->roomy ? at_most(wants->alternatives, column.left / 4) + gap : 0;
+    const int room = column.left - fixed - 2 * gap - kept;
     out->cluster = take(&column, at_least(at_most(wants->cluster, room), CLUSTER_LEAST), gap);
     out->settings = take(&column, 1, gap);
     out->plan = take(&column, wants->plan, gap);
     out->alternatives = take(&column, column.left >= 2 ? wants->alternatives : 0, 0);
 }
 
-/* Rows at the bottom for the step and the reason. */
-static void stack_bottom(struct column column, const struct nest_layout_wants *wants,
-                         struct nest_layout *out)
+/* Much room: the step and the reason stand below the stages, every part on a row of its own. */
+static void stack_right(struct column column, const struct nest_layout_wants *wants,
+                        struct nest_layout *out)
 {
-    out->step = take(&column, out->roomy ? 1 + wants->step_parts : 2, out->roomy ? 1 : 0);
+    const int step = 1 + wants->step_parts;
+    const int stages = column.left - step - WHY_ROOMY - 2;
+    out->stages = take(&column, at_most(wants->stages + LEGEND, stages), 1);
+    out->step = take(&column, step, 1);
+    out->why = take(&column, column.left, 0);
+}
+
+/* A strip below both columns for the step and the reason. */
+static void stack_bottom(struct column column, struct nest_layout *out)
+{
+    out->step = take(&column, 2, 0);
     out->why = take(&column, column.left, 0);
 }
 
@@ -73,14 +86,19 @@ static void side_by_side(int width, int top, int height, const struct nest_layou
 {
     const int inside = width - 2 * MARGIN;
     const int left = nest_layout_left_width(width);
-    const int bottom = out->roomy ? 1 + wants->step_parts + 1 + 3 : at_most(4, height / 4);
-    const int upper = height - bottom - 1;
+    const int bottom = out->roomy ? 0 : at_most(4, height / 4);
+    const int upper = out->roomy ? height : height - bottom - 1;
+    const struct column right = {MARGIN + left + GAP, top, inside - left - GAP, upper};
     out->columns = true;
     out->divider = MARGIN + left + 1;
-    out->rule = top + upper;
     stack_left((struct column){MARGIN, top, left, upper}, wants, out);
-    out->stages = (struct nest_rect){MARGIN + left + GAP, top, inside - left - GAP, upper};
-    stack_bottom((struct column){MARGIN, top + upper + 1, inside, bottom}, wants, out);
+    if (out->roomy) {
+        stack_right(right, wants, out);
+        return;
+    }
+    out->rule = top + upper;
+    out->stages = (struct nest_rect){right.x, right.y, right.width, upper};
+    stack_bottom((struct column){MARGIN, top + upper + 1, inside, bottom}, out);
 }
 
 /* Narrow: everything below each other; what does not fit is left out from the end. */

@@ -110,30 +110,15 @@ const char *nest_change_edits(const struct nest_document *before, const struct n
 static const char *plan_change(const struct nest_plan *before, const struct nest_plan *after,
                                struct nest_arena *arena)
 {
-    static const struct {
-        int pin;
-        const char *label;
-    } shown[] = {{NEST_PIN_TP, "tp"},
-                 {NEST_PIN_PP, "pp"},
-                 {NEST_PIN_DP, "dp"},
-                 {NEST_PIN_CP, "cp"},
-                 {NEST_PIN_EP, "ep"},
-                 {NEST_PIN_ETP, "etp"},
-                 {NEST_PIN_ZERO, "zero"},
-                 {NEST_PIN_MICRO_BATCH, "micro batch"},
-                 {NEST_PIN_VIRTUAL_STAGES, "v"},
-                 {NEST_PIN_RECOMPUTE, "recompute"},
-                 {NEST_PINS, "order"},
-                 {NEST_PIN_SP, "sp"}};
     struct nest_strbuf text = NEST_STRBUF_INIT(TEXT_MAX);
-    for (size_t i = 0; i < sizeof shown / sizeof shown[0]; i++) {
+    for (int pin = 0; pin <= NEST_PINS; pin++) {
         struct nest_strbuf was = NEST_STRBUF_INIT(TEXT_MAX);
         struct nest_strbuf is = NEST_STRBUF_INIT(TEXT_MAX);
-        nest_plan_choice(before, shown[i].pin, &was);
-        nest_plan_choice(after, shown[i].pin, &is);
-        if (differ(nest_strbuf_text(&was), nest_strbuf_text(&is))) {
-            nest_strbuf_printf(&text, "%s%s %s → %s", text.length > 0 ? ", " : "", shown[i].label,
-                               nest_strbuf_text(&was), nest_strbuf_text(&is));
+        nest_plan_choice(before, pin, &was);
+        nest_plan_choice(after, pin, &is);
+        if (pin != NEST_PIN_SHARD && differ(nest_strbuf_text(&was), nest_strbuf_text(&is))) {
+            nest_strbuf_printf(&text, "%s%s %s → %s", text.length > 0 ? ", " : "",
+                               nest_knob_label(pin), nest_strbuf_text(&was), nest_strbuf_text(&is));
         }
         nest_strbuf_free(&was);
         nest_strbuf_free(&is);

@@ -98,6 +98,8 @@ static void add_settings(struct nest_knob *out, const struct nest_document *docu
 
 /* ---- Pins ---- */
 
+static const char *pin_path(int pin);
+
 /* In the order of the plan line. */
 struct choice {
     int pin;
@@ -119,6 +121,16 @@ static const struct choice choices[] = {
     {NEST_PINS, "order", "device order"},
 };
 enum { CHOICES = sizeof choices / sizeof choices[0] };
+
+const char *nest_knob_label(int pin)
+{
+    for (int i = 0; i < CHOICES; i++) {
+        if (choices[i].pin == pin) {
+            return choices[i].label;
+        }
+    }
+    return pin_path(pin);
+}
 
 static const char *pin_path(int pin)
 {

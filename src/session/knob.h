@@ -6,6 +6,9 @@
 #include "session/document.h"
 #include "session/session.h"
 
+/* "tp", "mb", "order" for an enum nest_pin_key (NEST_PINS: the order). */
+const char *nest_knob_label(int pin);
+
 /* Every knob of the document, in arena; *count 0 when memory is out. plan gives the values of free
  * choices and may be NULL. saved marks what differs from it and may be NULL. */
 const struct nest_knob *nest_knobs(const struct nest_document *document,

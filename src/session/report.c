@@ -1,9 +1,13 @@
 #include "session/report.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "input/set.h"
 #include "plan/words.h"
+#include "session/knob.h"
+
+enum { CHOICE_MAX = 256 };
 
 /* ---- Seats ---- */
 
@@ -98,11 +102,11 @@ void nest_step_parts(const struct nest_prediction *prediction,
         const char *letter;
         nest_ps time;
     } part[NEST_STEP_PARTS] = {
-        {"compute", "#", b->compute}, {"recompute", "r", b->recompute},
+        {"compute", "C", b->compute}, {"recompute", "R", b->recompute},
         {"tp", "t", b->tp},           {"cp", "c", b->cp},
         {"ep", "e", b->ep},           {"pp", "p", b->pp},
         {"dp", "d", b->dp},           {"optimizer", "o", b->optimizer},
-        {"bubble", ".", b->bubble},
+        {"bubble", "b", b->bubble},
     };
     for (int i = 0; i < NEST_STEP_PARTS; i++) {
         out[i] = (struct nest_part){
@@ -149,40 +153,6 @@ void nest_memory_terms(const struct nest_memory *memory, struct nest_part out[NE
 
 /* ---- Texts ---- */
 
-static void add_number(struct nest_strbuf *out, const char *dot, const char *name, int64_t value)
-{
-    nest_strbuf_printf(out, "%s%s %" PRId64, out->length > 0 ? dot : "", name, value);
-}
-
-void nest_plan_text(const struct nest_plan *plan, const char *dot, struct nest_strbuf *out)
-{
-    const struct nest_strategy *s = &plan->strategy;
-    const struct {
-        const char *name;
-        int64_t value;
-        bool always;
-    } item[] = {
-        {"tp", s->tp, true},
-        {"pp", plan->stages, true},
-        {"dp", nest_strategy_dp(s), true},
-        {"cp", s->cp, false},
-        {"ep", s->ep, false},
-        {"etp", s->etp, false},
-        {"mb", s->micro_batch, false},
-        {"v", s->virtual_stages, false},
-    };
-    for (size_t i = 0; i < sizeof item / sizeof item[0]; i++) {
-        if (item[i].always || item[i].value > 1) {
-            add_number(out, dot, item[i].name, item[i].value);
-        }
-    }
-    add_number(out, dot, "zero", s->zero);
-    const enum nest_recompute mode = nest_plan_heaviest(plan);
-    if (mode != NEST_RECOMPUTE_NONE) {
-        nest_strbuf_printf(out, "%s%s", dot, nest_recompute_word(mode));
-    }
-}
-
 static int64_t choice_number(const struct nest_plan *plan, int pin)
 {
     const struct nest_strategy *s = &plan->strategy;
@@ -224,17 +194,32 @@ void nest_plan_choice(const struct nest_plan *plan, int pin, struct nest_strbuf 
     }
 }
 
-void nest_stage_text(const struct nest_plan_stage *stage, int layers, struct nest_strbuf *out)
+void nest_plan_difference(const struct nest_plan *plan, const struct nest_plan *other,
+                          const char *gap, struct nest_strbuf *out)
 {
-    int64_t blocks = 0;
-    bool first = false;
-    bool last = false;
-    for (int k = 0; k < stage->ranges; k++) {
-        blocks += stage->layers[k].high - stage->layers[k].low + 1;
-        first |= stage->layers[k].low == 0;
-        last |= stage->layers[k].high == layers - 1;
+    for (int pin = 0; pin <= NEST_PINS; pin++) {
+        struct nest_strbuf is = NEST_STRBUF_INIT(CHOICE_MAX);
+        struct nest_strbuf was = NEST_STRBUF_INIT(CHOICE_MAX);
+        nest_plan_choice(plan, pin, &is);
+        nest_plan_choice(other, pin, &was);
+        if (strcmp(nest_strbuf_text(&is), nest_strbuf_text(&was)) != 0) {
+            nest_strbuf_printf(out, "%s%s %s", out->length > 0 ? gap : "", nest_knob_label(pin),
+                               nest_strbuf_text(&is));
+        }
+        nest_strbuf_free(&is);
+        nest_strbuf_free(&was);
     }
-    blocks -= first;
-    blocks -= last;
-    nest_strbuf_printf(out, "%s%" PRId64 "%s", first ? "emb+" : "", blocks, last ? "+head" : "");
+    if (out->length == 0 && nest_plan_compare(plan, 0, other, 0) != 0) {
+        nest_strbuf_add(out, "stages cut differently");
+    }
+}
+
+void nest_stage_text(const struct nest_plan_stage *stage, struct nest_strbuf *out)
+{
+    const struct nest_range *first = &stage->layers[0];
+    if (stage->ranges > 1) {
+        nest_strbuf_printf(out, "%d×%" PRId64, stage->ranges, first->high - first->low + 1);
+    } else {
+        nest_strbuf_printf(out, "%" PRId64 "–%" PRId64, first->low, first->high);
+    }
 }

@@ -60,13 +60,15 @@ void nest_memory_terms(const struct nest_memory *memory, struct nest_part out[NE
 
 /* ---- Texts ---------------------------------------------------------------------------------- */
 
-/* What tells plans apart, short enough for a list: "tp 8 · pp 8 · dp 16 · zero 1". dot joins. */
-void nest_plan_text(const struct nest_plan *plan, const char *dot, struct nest_strbuf *out);
+/* In what a plan differs from another one: "tp 4  dp 32", or "stages cut differently"; nothing for
+ * the same plan. gap joins the items. */
+void nest_plan_difference(const struct nest_plan *plan, const struct nest_plan *other,
+                          const char *gap, struct nest_strbuf *out);
 
 /* The value of one choice in a plan, as nest_pin_set reads it; pin NEST_PINS is the order. */
 void nest_plan_choice(const struct nest_plan *plan, int pin, struct nest_strbuf *out);
 
-/* "emb+10", "10", "9+head": how many blocks a stage holds, and the ends of the model. */
-void nest_stage_text(const struct nest_plan_stage *stage, int layers, struct nest_strbuf *out);
+/* The layers of a stage in few columns: "0–10", or "4×3" for four chunks of three layers. */
+void nest_stage_text(const struct nest_plan_stage *stage, struct nest_strbuf *out);
 
 #endif

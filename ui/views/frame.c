@@ -11,35 +11,27 @@ enum { TEXT = 256 };
 
 /* ---- Title ---- */
 
-static int draw_figures(const struct nest_frame *frame, struct nest_canvas *canvas, int right)
+static enum nest_role figures_text(const struct nest_frame *frame, bool brief, char *out,
+                                   size_t size)
 {
     const struct nest_snapshot *snapshot = frame->snapshot;
     const struct nest_solution *best = nest_plan_best(snapshot);
-    char text[TEXT];
     char step[TEXT / 4];
     char rate[TEXT / 4];
-    enum nest_role role = NEST_ROLE_FIGURE;
-    if (best) {
-        const struct nest_prediction *p = &best->prediction;
-        (void)snprintf(
-            text, sizeof text, " step %s · %s tok/s · MFU %.1f%% ",
-            nest_unit_format(nest_to_seconds(p->step), NEST_UNIT_SECONDS, step, sizeof step),
-            nest_count_format((int64_t)p->tokens_per_s, rate, sizeof rate), p->mfu * 100);
-        role = p->feasible ? role : NEST_ROLE_BAD;
-    } else if (snapshot->result) {
-        (void)snprintf(text, sizeof text, " no plan fits ");
-        role = NEST_ROLE_BAD;
+    if (!best) {
+        (void)snprintf(out, size, snapshot->result ? " no plan fits " : " searching … ");
+        return snapshot->result ? NEST_ROLE_BAD : NEST_ROLE_DIM;
+    }
+    const struct nest_prediction *p = &best->prediction;
+    (void)nest_unit_format(nest_to_seconds(p->step), NEST_UNIT_SECONDS, step, sizeof step);
+    if (brief) {
+        (void)snprintf(out, size, " step %s ", step);
     } else {
-        (void)snprintf(text, sizeof text, " searching … ");
-        role = NEST_ROLE_DIM;
+        (void)snprintf(out, size, " step %s · %s tok/s · MFU %.1f%% ", step,
+                       nest_count_format((int64_t)p->tokens_per_s, rate, sizeof rate),
+                       p->mfu * 100);
     }
-    int columns = nest_canvas_columns(canvas, text);
-    if (columns > right - 24 && best) {
-        (void)snprintf(text, sizeof text, " step %s ", step);
-        columns = nest_canvas_columns(canvas, text);
-    }
-    nest_canvas_right(canvas, right - columns, 0, columns, role, text);
-    return right - columns;
+    return p->feasible ? NEST_ROLE_FIGURE : NEST_ROLE_BAD;
 }
 
 static void draw_title(const struct nest_frame *frame, struct nest_canvas *canvas)
@@ -47,12 +39,17 @@ static void draw_title(const struct nest_frame *frame, struct nest_canvas *canva
     const struct nest_scenario_spec *scenario = frame->snapshot->scenario;
     const char *file = frame->snapshot->file;
     const char *base = file && strrchr(file, '/') ? strrchr(file, '/') + 1 : file;
+    const bool brief = canvas->width < NEST_LAYOUT_TWO_COLUMNS;
     char text[TEXT];
-    const int end = draw_figures(frame, canvas, canvas->width - 1) - 1;
+    char figures[TEXT];
+    const enum nest_role role = figures_text(frame, brief, figures, sizeof figures);
+    const int columns = nest_canvas_columns(canvas, figures);
+    const int end = canvas->width - 1 - columns;
+    nest_canvas_right(canvas, end, 0, columns, role, figures);
     (void)snprintf(text, sizeof text, " %s · %s%s%s%s ", scenario->model.name,
                    scenario->cluster.name, base ? " · " : "", base ? base : "",
                    frame->snapshot->dirty ? " *" : "");
-    (void)nest_canvas_text(canvas, 1, 0, end - 1, NEST_ROLE_TITLE, text);
+    (void)nest_canvas_text(canvas, 1, 0, end - 2, NEST_ROLE_TITLE, text);
 }
 
 /* ---- Tabs and state ---- */
@@ -108,30 +105,60 @@ static void draw_status(const struct nest_frame *frame, struct nest_canvas *canv
 
 /* ---- Keys ---- */
 
+/* Draws one entry at x; returns its columns. With hotspots NULL it only measures. */
+static int draw_key(const struct nest_action_entry *entry, struct nest_canvas *canvas, int x, int y,
+                    struct nest_hotspots *hotspots)
+{
+    struct nest_strbuf key = NEST_STRBUF_INIT(TEXT);
+    nest_action_first_key(entry, &key);
+    const int width = nest_canvas_columns(canvas, nest_strbuf_text(&key)) +
+                      nest_canvas_columns(canvas, entry->label) + 3;
+    if (hotspots) {
+        const int used =
+            nest_canvas_printf(canvas, x, y, width, NEST_ROLE_KEY, " %s", nest_strbuf_text(&key));
+        (void)nest_canvas_printf(canvas, x + used, y, width - used, NEST_ROLE_DIM, " %s ",
+                                 entry->label);
+        nest_hotspot_add(hotspots,
+                         (struct nest_hotspot){.rect = {x, y, width, 1}, .action = entry->action});
+    }
+    nest_strbuf_free(&key);
+    return width;
+}
+
+static bool is_valid(const struct nest_frame *frame, const struct nest_action_entry *entry)
+{
+    if (!entry->label || (entry->contexts & frame->contexts) == 0) {
+        return false;
+    }
+    return !(entry->action == NEST_ACTION_UNDO && frame->snapshot->undo == 0) &&
+           !(entry->action == NEST_ACTION_REDO && frame->snapshot->redo == 0);
+}
+
+/* Help and quit keep their place at the right end; the others go as far as there is room. */
+static bool is_last(const struct nest_action_entry *entry)
+{
+    return entry->action == NEST_ACTION_HELP || entry->action == NEST_ACTION_QUIT;
+}
+
 static void draw_keys(const struct nest_frame *frame, struct nest_canvas *canvas,
                       struct nest_hotspots *hotspots)
 {
     const int y = frame->layout->keys;
-    const int end = canvas->width - 2;
-    int x = 2;
+    int end = canvas->width - 2;
     for (const struct nest_action_entry *entry = nest_actions(); entry->name; entry++) {
-        struct nest_strbuf key = NEST_STRBUF_INIT(TEXT);
-        if (!entry->label || (entry->contexts & frame->contexts) == 0) {
+        end -= is_valid(frame, entry) && is_last(entry) ? draw_key(entry, canvas, 0, y, NULL) : 0;
+    }
+    int x = 2;
+    int last = end;
+    for (const struct nest_action_entry *entry = nest_actions(); entry->name; entry++) {
+        if (!is_valid(frame, entry)) {
             continue;
         }
-        nest_action_first_key(entry, &key);
-        const int columns = nest_canvas_columns(canvas, nest_strbuf_text(&key)) + 1 +
-                            nest_canvas_columns(canvas, entry->label);
-        if (x + columns + 2 <= end) {
-            const int from = x;
-            x += nest_canvas_printf(canvas, x, y, end - x, NEST_ROLE_KEY, " %s",
-                                    nest_strbuf_text(&key));
-            x += nest_canvas_printf(canvas, x, y, end - x, NEST_ROLE_DIM, " %s", entry->label);
-            nest_hotspot_add(hotspots, (struct nest_hotspot){.rect = {from, y, x - from, 1},
-                                                             .action = entry->action});
-            x += nest_canvas_text(canvas, x, y, 1, NEST_ROLE_DIM, " ");
+        if (is_last(entry)) {
+            last += draw_key(entry, canvas, last, y, hotspots);
+        } else if (x + draw_key(entry, canvas, x, y, NULL) <= end) {
+            x += draw_key(entry, canvas, x, y, hotspots);
         }
-        nest_strbuf_free(&key);
     }
 }
 
@@ -146,6 +173,15 @@ void nest_frame_draw(const struct nest_frame *frame, struct nest_canvas *canvas,
     nest_canvas_glyph(canvas, canvas->width - 1, line.y, NEST_ROLE_FRAME, NEST_GLYPH_TEE_RIGHT);
     if (frame->layout->divider >= 0) {
         nest_canvas_glyph(canvas, frame->layout->divider, 0, NEST_ROLE_FRAME, NEST_GLYPH_TEE_DOWN);
+        if (frame->layout->rule < 0) {
+            nest_canvas_glyph(canvas, frame->layout->divider, line.y, NEST_ROLE_FRAME,
+                              NEST_GLYPH_TEE_UP);
+        }
+    }
+    if (frame->layout->rule >= 0) {
+        nest_canvas_glyph(canvas, 0, frame->layout->rule, NEST_ROLE_FRAME, NEST_GLYPH_TEE_LEFT);
+        nest_canvas_glyph(canvas, canvas->width - 1, frame->layout->rule, NEST_ROLE_FRAME,
+                          NEST_GLYPH_TEE_RIGHT);
     }
     draw_title(frame, canvas);
     draw_status(frame, canvas, hotspots);

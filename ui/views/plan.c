@@ -72,18 +72,18 @@ static struct nest_layout_wants measure(const struct nest_plan_view *view,
 
 static void draw_lines(const struct nest_layout *layout, struct nest_canvas *canvas)
 {
-    if (layout->divider < 0 || layout->rule < 0) {
+    if (layout->divider < 0) {
         return;
     }
-    const int top = layout->frame.y;
-    nest_canvas_fill(canvas, (struct nest_rect){layout->divider, top + 1, 1, layout->rule - 1},
-                     NEST_ROLE_FRAME, NEST_GLYPH_VLINE);
+    const int end = layout->rule >= 0 ? layout->rule : layout->status;
+    nest_canvas_fill(canvas, (struct nest_rect){layout->divider, 1, 1, end - 1}, NEST_ROLE_FRAME,
+                     NEST_GLYPH_VLINE);
+    if (layout->rule < 0) {
+        return;
+    }
     nest_canvas_fill(canvas, (struct nest_rect){1, layout->rule, layout->frame.width - 2, 1},
                      NEST_ROLE_FRAME, NEST_GLYPH_HLINE);
     nest_canvas_glyph(canvas, layout->divider, layout->rule, NEST_ROLE_FRAME, NEST_GLYPH_TEE_UP);
-    nest_canvas_glyph(canvas, 0, layout->rule, NEST_ROLE_FRAME, NEST_GLYPH_TEE_LEFT);
-    nest_canvas_glyph(canvas, layout->frame.width - 1, layout->rule, NEST_ROLE_FRAME,
-                      NEST_GLYPH_TEE_RIGHT);
 }
 
 void nest_plan_view_draw(struct nest_plan_view *view, const struct nest_snapshot *snapshot,

@@ -4,7 +4,7 @@
 #include "ui/views/plan_parts.h"
 #include "ui/widgets/scroll.h"
 
-enum { TEXT = 128, STRIP_MOST = 64, KINDS_LEAST = 52 };
+enum { TEXT = 128, STRIP_MOST = 64, ROOMY = 52 };
 
 /* ---- Rows ---- */
 
@@ -45,9 +45,10 @@ int64_t nest_plan_row_of(const struct nest_plan_view *view, const struct nest_sn
 
 /* ---- Columns ---- */
 
-enum { FAN, BANDWIDTH, OVER, LATENCY, USE, COLUMNS };
+enum { BANDWIDTH, OVER, LATENCY, USE, COLUMNS };
 
 struct columns {
+    bool roomy;
     int name;           /* width of the name, indent and marker included */
     int x[COLUMNS];     /* left edge of each */
     int width[COLUMNS]; /* texts are right-aligned in it */
@@ -55,10 +56,10 @@ struct columns {
 
 static struct columns columns_of(struct nest_rect rect)
 {
-    static const int narrow[COLUMNS] = {5, 9, 6, 7, 4};
-    static const int wide[COLUMNS] = {7, 11, 8, 9, 6};
-    const bool roomy = rect.width >= KINDS_LEAST;
-    struct columns columns = {.name = rect.width};
+    static const int narrow[COLUMNS] = {9, 6, 7, 5};
+    static const int wide[COLUMNS] = {12, 9, 10, 7};
+    const bool roomy = rect.width >= ROOMY;
+    struct columns columns = {.roomy = roomy, .name = rect.width};
     for (int i = 0; i < COLUMNS; i++) {
         columns.width[i] = roomy ? wide[i] : narrow[i];
         columns.name -= columns.width[i];
@@ -74,13 +75,26 @@ static struct columns columns_of(struct nest_rect rect)
 static void draw_heading(const struct nest_plan_draw *draw, struct nest_rect rect,
                          const struct columns *columns)
 {
-    static const char *const names[COLUMNS] = {"fan", "bandwidth", "over", "latency", "use"};
+    static const char *const narrow[COLUMNS] = {"bandw.", "over", "lat.", "use"};
+    static const char *const wide[COLUMNS] = {"bandwidth", "over", "latency", "use"};
     (void)nest_canvas_text(draw->canvas, rect.x, rect.y, columns->name, NEST_ROLE_HEADING,
                            "CLUSTER");
     for (int i = 0; i < COLUMNS; i++) {
         nest_canvas_right(draw->canvas, columns->x[i], rect.y, columns->width[i], NEST_ROLE_DIM,
-                          names[i]);
+                          rect.width >= ROOMY ? wide[i] : narrow[i]);
     }
+}
+
+/* Where columns are narrow, "450 GB/s" is written "450GB/s". */
+static void value_text(const char *text, bool narrow, char *out, size_t size)
+{
+    size_t length = 0;
+    for (; *text && length + 1 < size; text++) {
+        if (*text != ' ' || !narrow) {
+            out[length++] = *text;
+        }
+    }
+    out[length] = '\0';
 }
 
 static enum nest_role role_of(const struct nest_knob *knob)
@@ -100,9 +114,11 @@ static void draw_level_values(const struct nest_plan_draw *draw, int y, int leve
         }
         /* One column of space stays before the value, so that two values never touch. */
         const struct nest_rect cell = {columns->x[at], y, columns->width[at], 1};
-        const int columns_used = nest_canvas_columns(draw->canvas, knob->text);
-        const int shown = columns_used < cell.width ? columns_used : cell.width - 1;
-        nest_canvas_right(draw->canvas, cell.x + 1, y, cell.width - 1, role_of(knob), knob->text);
+        char text[TEXT];
+        value_text(knob->text, !columns->roomy, text, sizeof text);
+        const int used = nest_canvas_columns(draw->canvas, text);
+        const int shown = used < cell.width ? used : cell.width - 1;
+        nest_canvas_right(draw->canvas, cell.x + 1, y, cell.width - 1, role_of(knob), text);
         nest_plan_draw_spot(draw, (struct nest_rect){cell.x + cell.width - shown, y, shown, 1},
                             (struct nest_spot){.pane = NEST_PANE_BANDWIDTH + (enum nest_pane)kind,
                                                .level = level,
@@ -115,21 +131,21 @@ static void draw_level(const struct nest_plan_draw *draw, struct nest_rect rect,
 {
     const struct nest_cluster *cluster = draw->snapshot->cluster;
     const struct nest_level *at = &cluster->level[level];
-    const int indent = (rect.width >= KINDS_LEAST ? 2 : 1) * (cluster->levels - 1 - level);
+    const int indent = (rect.width >= ROOMY ? 2 : 1) * (cluster->levels - 1 - level);
     const bool open = draw->view->open[level];
     char text[TEXT];
     const int marker = rect.x + indent;
     nest_canvas_glyph(draw->canvas, marker, y, NEST_ROLE_DIM,
                       open ? NEST_GLYPH_OPEN : NEST_GLYPH_CLOSED);
-    (void)nest_canvas_text(draw->canvas, marker + 2, y, columns->name - indent - 2, NEST_ROLE_TEXT,
-                           at->name);
+    const int room = columns->name - indent - 2;
+    const int name = nest_canvas_text(draw->canvas, marker + 2, y, room, NEST_ROLE_TEXT, at->name);
+    (void)nest_canvas_printf(draw->canvas, marker + 2 + name, y, room - name, NEST_ROLE_DIM,
+                             " ×%" PRId64, at->fanout);
     nest_hotspot_add(
         &draw->view->hotspots,
         (struct nest_hotspot){.rect = {rect.x, y, columns->name, 1},
                               .spot = {.pane = NEST_PANE_BANDWIDTH, .level = level, .group = -1},
                               .action = NEST_ACTION_FOLD});
-    (void)snprintf(text, sizeof text, "%" PRId64 "×", at->fanout);
-    nest_canvas_right(draw->canvas, columns->x[FAN], y, columns->width[FAN], NEST_ROLE_DIM, text);
     draw_level_values(draw, y, level, columns);
     if (draw->snapshot->use && nest_plan_seated(draw->snapshot)) {
         const struct nest_level_use *use = &draw->snapshot->use[level];
@@ -190,7 +206,7 @@ static void draw_group(const struct nest_plan_draw *draw, struct nest_rect rect,
     const struct nest_plan *plan = nest_plan_seated(draw->snapshot);
     const int indent = (cluster->levels - 1 - level) + 2;
     const int name = 9;
-    const int text_width = rect.width >= KINDS_LEAST ? 26 : 17;
+    const int text_width = rect.width >= ROOMY ? 26 : 17;
     int strip = rect.width - indent - name - text_width - 1;
     strip = strip > STRIP_MOST ? STRIP_MOST : strip < 1 ? 1 : strip;
     (void)nest_canvas_printf(draw->canvas, rect.x + indent, y, name - 1, NEST_ROLE_DIM,

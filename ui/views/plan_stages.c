@@ -7,7 +7,7 @@
 #include "ui/widgets/bar.h"
 #include "ui/widgets/scroll.h"
 
-enum { TEXT = 64, LABEL = 11, TOTAL = 6, MODES = 7, MODES_WIDE = 34, WIDE = 70 };
+enum { TEXT = 64, LABEL = 9, LABEL_WIDE = 18, TOTAL = 7, MODES = 6, MODES_WIDE = 32, WIDE = 70 };
 
 static const char *short_recompute(enum nest_recompute mode)
 {
@@ -46,25 +46,41 @@ static void draw_modes(const struct nest_plan_draw *draw, int x, int y, int widt
         nest_unit_format(nest_to_seconds(cost->load), NEST_UNIT_SECONDS, load, sizeof load));
 }
 
+static int label_width(struct nest_rect rect)
+{
+    return rect.width >= WIDE ? LABEL_WIDE : LABEL;
+}
+
+static void draw_label(const struct nest_plan_draw *draw, int x, int y, int width, int stage)
+{
+    const struct nest_plan_stage *at = &draw->best->plan.stage[stage];
+    struct nest_strbuf range = NEST_STRBUF_INIT(TEXT);
+    char layers[TEXT];
+    nest_stage_text(at, &range);
+    const char *text = width > LABEL ? nest_layers_format(at, draw->snapshot->solved->model->layers,
+                                                          layers, sizeof layers)
+                                     : nest_strbuf_text(&range);
+    (void)nest_canvas_printf(draw->canvas, x, y, 3, NEST_ROLE_TEXT, "%2d", stage);
+    (void)nest_canvas_text(draw->canvas, x + 3, y, width - 4, NEST_ROLE_DIM, text);
+    nest_strbuf_free(&range);
+}
+
 static void draw_stage(const struct nest_plan_draw *draw, struct nest_rect rect, int y, int stage,
                        double whole)
 {
     const struct nest_prediction *prediction = &draw->best->prediction;
     const struct nest_memory *memory = &prediction->stage[stage].memory;
     const int modes = rect.width >= WIDE ? MODES_WIDE : MODES;
-    const int bar = rect.width - LABEL - TOTAL - modes - 2;
+    const int label = label_width(rect);
+    const int bar = rect.width - label - TOTAL - modes - 1;
     struct nest_part part[NEST_MEMORY_PARTS];
-    struct nest_strbuf text = NEST_STRBUF_INIT(TEXT);
-    nest_stage_text(&draw->best->plan.stage[stage], draw->snapshot->solved->model->layers, &text);
-    (void)nest_canvas_printf(draw->canvas, rect.x, y, LABEL - 1, NEST_ROLE_TEXT, "%2d %s", stage,
-                             nest_strbuf_text(&text));
-    nest_strbuf_free(&text);
+    draw_label(draw, rect.x, y, label, stage);
     nest_memory_parts(memory, prediction->memory_limit, part);
     if (bar > 0) {
-        nest_bar_draw(draw->canvas, rect.x + LABEL, y, bar, part, NEST_MEMORY_PARTS,
+        nest_bar_draw(draw->canvas, rect.x + label, y, bar, part, NEST_MEMORY_PARTS,
                       NEST_ROLE_WEIGHTS, whole, true);
     }
-    const int total = rect.x + LABEL + (bar > 0 ? bar : 0) + 1;
+    const int total = rect.x + label + (bar > 0 ? bar : 0) + 1;
     char gib[TEXT];
     (void)snprintf(gib, sizeof gib, "%.1f", (double)memory->total / 1073741824.0);
     nest_canvas_right(draw->canvas, total, y, TOTAL - 1,
@@ -75,23 +91,20 @@ static void draw_stage(const struct nest_plan_draw *draw, struct nest_rect rect,
                         (struct nest_spot){.pane = NEST_PANE_STAGES, .index = stage});
 }
 
+/* The letters of the bars; where it is narrow they begin the words themselves. */
 static void draw_legend(const struct nest_plan_draw *draw, int x, int y, int width)
 {
-    struct nest_part part[NEST_MEMORY_PARTS];
+    static const char *const rest[NEST_MEMORY_PARTS] = {"eights", "rads", "ptim", "ctiv", " other"};
     static const struct nest_memory none;
+    struct nest_part part[NEST_MEMORY_PARTS];
+    const bool wide = width >= 56;
     const int end = x + width;
     nest_memory_parts(&none, 1, part);
     for (int i = 0; i < NEST_MEMORY_PARTS && x < end; i++) {
-        const char *name = width >= 52
-                               ? part[i].name
-                               : (const char *[]){"weights", "grads", "optim", "activ", "other"}[i];
         x += nest_canvas_text(draw->canvas, x, y, end - x, NEST_ROLE_WEIGHTS + (enum nest_role)i,
                               part[i].letter);
-        x += nest_canvas_printf(draw->canvas, x, y, end - x, NEST_ROLE_DIM,
-                                width >= 52   ? " %s   "
-                                : width >= 42 ? " %s  "
-                                              : "%s ",
-                                name);
+        x += nest_canvas_printf(draw->canvas, x, y, end - x, NEST_ROLE_DIM, wide ? " %s   " : "%s ",
+                                wide ? part[i].name : rest[i]);
     }
 }
 
@@ -139,7 +152,7 @@ static void draw_heading(const struct nest_plan_draw *draw, struct nest_rect rec
         (void)nest_canvas_printf(draw->canvas, x + 1, rect.y, rect.width, NEST_ROLE_DIM,
                                  "%d–%d of %d", first, first + rows - 1, stages);
     } else if (rect.width >= 42) {
-        (void)nest_canvas_text(draw->canvas, rect.x + LABEL, rect.y, rect.width - LABEL,
+        (void)nest_canvas_text(draw->canvas, rect.x + label_width(rect), rect.y, rect.width,
                                NEST_ROLE_DIM, "memory per device, GiB");
     }
     char text[TEXT + 8];

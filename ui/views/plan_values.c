@@ -94,7 +94,7 @@ static void draw_alternative(const struct nest_plan_draw *draw, struct nest_rect
     nest_canvas_right(draw->canvas, rect.x, y, TIME_WIDTH, NEST_ROLE_VALUE,
                       nest_unit_format(nest_to_seconds(solution->prediction.step),
                                        NEST_UNIT_SECONDS, time, sizeof time));
-    nest_plan_text(&solution->plan, "  ", &text);
+    nest_plan_difference(&solution->plan, &draw->best->plan, "  ", &text);
     (void)nest_canvas_text(draw->canvas, rect.x + TIME_WIDTH + 2, y, rect.width - TIME_WIDTH - 2,
                            NEST_ROLE_TEXT, nest_strbuf_text(&text));
     nest_strbuf_free(&text);
