@@ -15,6 +15,9 @@ void nest_app_open(struct nest_app *app, struct nest_session *session, struct ne
     *app = (struct nest_app){.session = session, .screen = screen};
     nest_plan_view_init(&app->plan);
     nest_app_refresh(app);
+    if (app->snapshot) {
+        (void)nest_plan_view_act(&app->plan, app->snapshot, NEST_ACTION_FIRST);
+    }
 }
 
 void nest_app_close(struct nest_app *app)
@@ -525,7 +528,7 @@ static void draw_question(struct nest_app *app, struct nest_canvas *canvas)
     } else if (app->asking != NEST_ASKING_NOTHING) {
         nest_canvas_fill(canvas, (struct nest_rect){2, y, width, 1}, NEST_ROLE_TEXT,
                          NEST_GLYPH_SPACE);
-        nest_prompt_draw(&app->prompt, canvas, 2, y, width);
+        nest_prompt_draw(&app->prompt, canvas, 3, y, width - 2);
     }
 }
 

@@ -27,7 +27,7 @@ int nest_layout_left_width(int width)
     if (width < NEST_LAYOUT_TWO_COLUMNS) {
         return inside;
     }
-    return at_most(at_least((inside - GAP) * 2 / 5, LEFT_LEAST), LEFT_MOST);
+    return at_most(at_least((inside - GAP) * 9 / 20, LEFT_LEAST), LEFT_MOST);
 }
 
 /* Hands out rows from the top of a column. */
@@ -59,7 +59,7 @@ static void stack_left(struct column column, const struct nest_layout_wants *wan
     const int room = column.left - fixed - 2 * gap - kept;
     out->cluster = take(&column, at_least(at_most(wants->cluster, room), CLUSTER_LEAST), gap);
     out->settings = take(&column, 1, gap);
-    out->plan = take(&column, wants->plan, gap);
+    out->plan = take(&column, wants->plan, column.left >= wants->plan + 4 ? gap : 0);
     out->alternatives = take(&column, column.left >= 2 ? wants->alternatives : 0, 0);
 }
 
@@ -86,7 +86,7 @@ static void side_by_side(int width, int top, int height, const struct nest_layou
 {
     const int inside = width - 2 * MARGIN;
     const int left = nest_layout_left_width(width);
-    const int bottom = out->roomy ? 0 : at_most(4, height / 4);
+    const int bottom = out->roomy ? 0 : at_most(5, height / 4);
     const int upper = out->roomy ? height : height - bottom - 1;
     const struct column right = {MARGIN + left + GAP, top, inside - left - GAP, upper};
     out->columns = true;

@@ -107,6 +107,13 @@ const char *nest_change_edits(const struct nest_document *before, const struct n
 
 /* ---- Plans ---- */
 
+/* Every order begins with tp and cp: what follows tells them apart. */
+static const char *without_start(const char *choice)
+{
+    static const char start[] = "tp-cp-";
+    return strncmp(choice, start, sizeof start - 1) == 0 ? choice + sizeof start - 1 : choice;
+}
+
 static const char *plan_change(const struct nest_plan *before, const struct nest_plan *after,
                                struct nest_arena *arena)
 {
@@ -118,7 +125,7 @@ static const char *plan_change(const struct nest_plan *before, const struct nest
         nest_plan_choice(after, pin, &is);
         if (pin != NEST_PIN_SHARD && differ(nest_strbuf_text(&was), nest_strbuf_text(&is))) {
             nest_strbuf_printf(&text, "%s%s %s → %s", text.length > 0 ? ", " : "",
-                               nest_knob_label(pin), nest_strbuf_text(&was), nest_strbuf_text(&is));
+                               nest_knob_label(pin), without_start(nest_strbuf_text(&was)), without_start(nest_strbuf_text(&is)));
         }
         nest_strbuf_free(&was);
         nest_strbuf_free(&is);
@@ -207,9 +214,26 @@ static const char *reason(const struct nest_solution *before, const struct nest_
     if (!kept) {
         return nest_arena_strdup(arena, "the plan before is not possible any more");
     }
+    if (kept->prediction.feasible && kept->prediction.step < after->prediction.step) {
+        return nest_arena_strdup(arena, "the pins rule the plan before out");
+    }
     return kept->prediction.feasible
                ? new_plan_reason(&before->prediction, &kept->prediction, &after->prediction, arena)
                : memory_reason(&kept->prediction, arena);
+}
+
+/* "+190 ms (+20.8%)". */
+static const char *difference(nest_ps before, nest_ps after, struct nest_arena *arena)
+{
+    const double move = nest_to_seconds(after - before);
+    char time[TIME];
+    if (before == 0 || after == 0) {
+        return NULL;
+    }
+    return nest_arena_printf(
+        arena, "%s%s (%+.1f%%)", move < 0 ? "−" : "+",
+        nest_unit_format(move < 0 ? -move : move, NEST_UNIT_SECONDS, time, sizeof time),
+        100 * move / nest_to_seconds(before));
 }
 
 void nest_change_explain(const struct nest_answer *earlier, const struct nest_answer *recosted,
@@ -224,6 +248,7 @@ void nest_change_explain(const struct nest_answer *earlier, const struct nest_an
     change->before = before ? before->prediction.step : 0;
     change->after = after ? after->prediction.step : 0;
     change->kept = kept && kept->prediction.feasible ? kept->prediction.step : 0;
+    change->delta = difference(change->before, change->after, arena);
     change->plan = before && after ? plan_change(&before->plan, &after->plan, arena) : NULL;
     change->why = reason(before, recosted, after, before && after && !change->plan, arena);
 }

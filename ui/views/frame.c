@@ -46,9 +46,9 @@ static void draw_title(const struct nest_frame *frame, struct nest_canvas *canva
     const int columns = nest_canvas_columns(canvas, figures);
     const int end = canvas->width - 1 - columns;
     nest_canvas_right(canvas, end, 0, columns, role, figures);
-    (void)snprintf(text, sizeof text, " %s · %s%s%s%s ", scenario->model.name,
-                   scenario->cluster.name, base ? " · " : "", base ? base : "",
-                   frame->snapshot->dirty ? " *" : "");
+    (void)snprintf(text, sizeof text, " %s%s · %s%s%s ", frame->snapshot->dirty ? "* " : "",
+                   scenario->model.name, scenario->cluster.name, base ? " · " : "",
+                   base ? base : "");
     (void)nest_canvas_text(canvas, 1, 0, end - 2, NEST_ROLE_TITLE, text);
 }
 

@@ -4,7 +4,7 @@
 #include "ui/views/plan_parts.h"
 #include "ui/widgets/scroll.h"
 
-enum { TEXT = 128, STRIP_MOST = 64, ROOMY = 52 };
+enum { TEXT = 128, STRIP_MOST = 64, ROOMY = 48 };
 
 /* ---- Rows ---- */
 
@@ -131,7 +131,7 @@ static void draw_level(const struct nest_plan_draw *draw, struct nest_rect rect,
 {
     const struct nest_cluster *cluster = draw->snapshot->cluster;
     const struct nest_level *at = &cluster->level[level];
-    const int indent = (rect.width >= ROOMY ? 2 : 1) * (cluster->levels - 1 - level);
+    const int indent = (rect.width >= ROOMY + 8 ? 2 : 1) * (cluster->levels - 1 - level);
     const bool open = draw->view->open[level];
     char text[TEXT];
     const int marker = rect.x + indent;

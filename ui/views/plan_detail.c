@@ -48,21 +48,21 @@ static void stage_detail(const struct nest_solution *best, const struct nest_sna
     nest_strbuf_printf(out, "tp %" PRId64 ", ZeRO %d, recompute %s, from device %" PRId64 "\n\n",
                        stage->tp, stage->zero, nest_recompute_word(stage->recompute),
                        stage->first_device);
-    nest_strbuf_add(out, "Memory per device\n");
+    nest_strbuf_add(out, "\1Memory per device\n");
     stage_memory(&cost->memory, best->prediction.memory_limit, out);
-    nest_strbuf_add(out, "\nOne microbatch\n");
+    nest_strbuf_add(out, "\n\1One microbatch\n");
     add_time(out, "forward", cost->fw, cost->load);
     add_time(out, "backward", cost->bw, cost->load);
     add_time(out, "receive", cost->in + cost->out, cost->load);
     add_time(out, "load", cost->load, 0);
-    nest_strbuf_add(out, "of which\n");
+    nest_strbuf_add(out, "\1of which\n");
     add_time(out, "compute", cost->compute, cost->load);
     add_time(out, "recompute", cost->recompute, cost->load);
     add_time(out, "tp", cost->tp, cost->load);
     add_time(out, "cp", cost->cp, cost->load);
     add_time(out, "ep", cost->ep, cost->load);
     add_time(out, "zero", cost->zero, cost->load);
-    nest_strbuf_add(out, "\nOnce a step\n");
+    nest_strbuf_add(out, "\n\1Once a step\n");
     add_time(out, "gradient sync", cost->sync, 0);
     add_time(out, "optimizer", cost->optimizer, 0);
 }

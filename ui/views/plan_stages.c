@@ -7,7 +7,7 @@
 #include "ui/widgets/bar.h"
 #include "ui/widgets/scroll.h"
 
-enum { TEXT = 64, LABEL = 9, LABEL_WIDE = 18, TOTAL = 7, MODES = 6, MODES_WIDE = 32, WIDE = 70 };
+enum { TEXT = 64, LABEL = 9, LABEL_WIDE = 18, TOTAL = 7, MODES = 7, MODES_WIDE = 32, WIDE = 70 };
 
 static const char *short_recompute(enum nest_recompute mode)
 {

@@ -117,8 +117,9 @@ void nest_plan_draw_why(const struct nest_plan_draw *draw, struct nest_rect rect
         const int used = nest_canvas_printf(draw->canvas, line.x, line.y, line.width,
                                             NEST_ROLE_TEXT, "%s:  step ", change->edit);
         (void)nest_canvas_printf(draw->canvas, line.x + used, line.y, line.width - used, role,
-                                 "%s → %s", time_text(change->before, before, sizeof before),
-                                 time_text(change->after, after, sizeof after));
+                                 "%s → %s%s%s", time_text(change->before, before, sizeof before),
+                                 time_text(change->after, after, sizeof after),
+                                 change->delta ? "  " : "", change->delta ? change->delta : "");
         line.y++;
         line.height = rect.height - 1;
     } else {

@@ -1,0 +1,266 @@
+/* What the built explorer shows, character by character and attribute by attribute. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "support/terminal.h"
+
+#define SMALL "tests/ui/data/small.yaml"
+
+static struct terminal *start(int width, int height)
+{
+    struct terminal *t = terminal_start(
+        &(struct terminal_options){.width = width, .height = height, .arguments = SMALL});
+    terminal_expect_solved(t);
+    return t;
+}
+
+static void quit(struct terminal *t)
+{
+    terminal_keys(t, "q");
+    assert_int_equal(terminal_end(t), 0);
+    assert_false(terminal_on_alternate_screen(t));
+    terminal_close(t);
+}
+
+/* Quits although something was changed. */
+static void quit_anyway(struct terminal *t)
+{
+    terminal_keys(t, "q");
+    terminal_expect(t, "Changes are not saved");
+    quit(t);
+}
+
+static void start_fits_80_by_24(void **state)
+{
+    (void)state;
+    struct terminal *t = start(80, 24);
+    terminal_expect_golden(t, "start-80x24");
+    quit(t);
+}
+
+static void every_size_uses_its_room(void **state)
+{
+    (void)state;
+    static const struct {
+        int width, height;
+        const char *name;
+    } size[] = {{60, 20, "start-60x20"}, {120, 40, "start-120x40"}, {200, 60, "start-200x60"}};
+    for (size_t i = 0; i < sizeof size / sizeof size[0]; i++) {
+        struct terminal *t = start(size[i].width, size[i].height);
+        terminal_expect_golden(t, size[i].name);
+        quit(t);
+    }
+}
+
+static void an_edit_shows_what_changed_and_undo_takes_it_back(void **state)
+{
+    (void)state;
+    struct terminal *t = start(80, 24);
+    terminal_keys(t, "Tab Enter");
+    terminal_expect(t, "spine oversubscription:");
+    terminal_type(t, "16\r");
+    terminal_expect(t, "2:1 → 16:1");
+    terminal_expect_solved(t);
+    terminal_expect_golden(t, "edit");
+    terminal_keys(t, "u");
+    terminal_expect(t, "16:1 → 2:1");
+    terminal_expect_solved(t);
+    terminal_expect_golden(t, "undo");
+    terminal_keys(t, "U");
+    terminal_expect(t, "2:1 → 16:1");
+    terminal_expect_solved(t);
+    terminal_expect_golden(t, "edit"); /* redone, to the last cell */
+    quit_anyway(t);
+}
+
+static void help_lists_the_keys(void **state)
+{
+    (void)state;
+    struct terminal *t = start(80, 24);
+    terminal_keys(t, "?");
+    terminal_expect(t, "HERE");
+    terminal_expect_golden(t, "help");
+    terminal_keys(t, "Esc");
+    terminal_expect_gone(t, "HERE");
+    quit(t);
+}
+
+static void resizing_redraws_and_comes_back(void **state)
+{
+    (void)state;
+    struct terminal *t = start(80, 24);
+    terminal_resize(t, 120, 40);
+    terminal_expect(t, "latency");
+    terminal_expect_solved(t);
+    terminal_expect_golden(t, "start-120x40");
+    terminal_resize(t, 30, 8);
+    terminal_expect(t, "needs at least");
+    terminal_expect_golden(t, "too-small");
+    terminal_resize(t, 80, 24);
+    terminal_expect(t, "CLUSTER");
+    terminal_expect_solved(t);
+    terminal_expect_golden(t, "start-80x24");
+    quit(t);
+}
+
+static void ascii_spells_every_sign(void **state)
+{
+    (void)state;
+    static const struct terminal_options options[] = {
+        {.width = 80, .height = 24, .locale = "C", .arguments = SMALL},
+        {.width = 80, .height = 24, .arguments = SMALL " --ascii"},
+    };
+    for (size_t i = 0; i < 2; i++) {
+        struct terminal *t = terminal_start(&options[i]);
+        terminal_expect_solved(t);
+        terminal_expect_golden(t, "ascii");
+        for (const char *c = terminal_screen(t); *c; c++) {
+            assert_true((unsigned char)*c < 0x80);
+        }
+        quit(t);
+    }
+}
+
+static void no_color_and_vt100_have_no_color(void **state)
+{
+    (void)state;
+    static const struct terminal_options options[] = {
+        {.width = 80, .height = 24, .no_color = "1", .arguments = SMALL},
+        {.width = 80, .height = 24, .type = "vt100", .arguments = SMALL " --color always"},
+    };
+    for (size_t i = 0; i < 2; i++) {
+        struct terminal *t = terminal_start(&options[i]);
+        terminal_expect_solved(t);
+        terminal_expect_golden(t, "monochrome");
+        quit(t);
+    }
+}
+
+static void eight_colors_are_enough(void **state)
+{
+    (void)state;
+    struct terminal *t = terminal_start(
+        &(struct terminal_options){.width = 80, .height = 24, .type = "linux", .arguments = SMALL});
+    terminal_expect_solved(t);
+    terminal_expect_golden(t, "linux");
+    quit(t);
+}
+
+static void opened_levels_show_who_sits_where(void **state)
+{
+    (void)state;
+    struct terminal *t = start(120, 40);
+    terminal_keys(t, "+");
+    terminal_expect(t, "node 7");
+    terminal_expect_golden(t, "opened");
+    terminal_type(t, ":pin dp 6\r");
+    terminal_expect(t, "dp=6");
+    terminal_expect_solved(t);
+    terminal_expect(t, "idle");
+    terminal_expect_golden(t, "idle");
+    quit_anyway(t);
+}
+
+static void a_picker_exchanges_the_model(void **state)
+{
+    (void)state;
+    struct terminal *t = start(80, 24);
+    terminal_keys(t, "c");
+    terminal_expect(t, "h100-spine-leaf");
+    terminal_keys(t, "Esc");
+    terminal_expect_gone(t, "h100-spine-leaf");
+    quit(t);
+}
+
+static void a_wrong_value_stays_to_be_corrected(void **state)
+{
+    (void)state;
+    struct terminal *t = start(80, 24);
+    terminal_keys(t, "Enter");
+    terminal_expect(t, "spine bandwidth:");
+    terminal_type(t, "10 parsec\r");
+    terminal_expect(t, "parsec'");
+    terminal_expect_golden(t, "prompt-error");
+    terminal_keys(t, "Esc");
+    terminal_expect_gone(t, "spine bandwidth: 1");
+    quit(t);
+}
+
+static void quitting_asks_only_when_something_would_be_lost(void **state)
+{
+    (void)state;
+    struct terminal *t = start(80, 24);
+    terminal_keys(t, "Right");
+    terminal_expect(t, "* Measured");
+    terminal_expect_solved(t);
+    terminal_keys(t, "q");
+    terminal_expect(t, "Changes are not saved");
+    terminal_expect_golden(t, "quit-question");
+    terminal_keys(t, "n");
+    terminal_expect_gone(t, "Changes are not saved");
+    terminal_keys(t, "u");
+    terminal_expect_gone(t, "* Measured");
+    quit(t); /* nothing would be lost any more */
+}
+
+static void details_give_the_figures(void **state)
+{
+    (void)state;
+    struct terminal *t = start(80, 24);
+    terminal_type(t, "/stage 0\r");
+    terminal_expect(t, "Enter details");
+    terminal_keys(t, "Enter");
+    terminal_expect(t, "One microbatch");
+    terminal_expect_golden(t, "detail-stage");
+    terminal_keys(t, "q");
+    terminal_expect_gone(t, "One microbatch");
+    quit(t);
+}
+
+static void the_mouse_selects_opens_and_scrolls(void **state)
+{
+    (void)state;
+    struct terminal *t = start(80, 24);
+    int x = 0;
+    int y = 0;
+    assert_true(terminal_find(t, "seq 4096", &x, &y));
+    terminal_click(t, x + 1, y);
+    terminal_expect(t, "sequence length");
+    terminal_click(t, x + 1, y);
+    terminal_expect(t, "sequence length, tokens: 4096");
+    terminal_keys(t, "Esc");
+    terminal_expect_gone(t, "tokens: 4096");
+    assert_true(terminal_find(t, "? help", &x, &y));
+    terminal_click(t, x, y);
+    terminal_expect(t, "HERE");
+    terminal_wheel(t, 40, 12, false);
+    terminal_expect_gone(t, "HERE");
+    terminal_keys(t, "q");
+    terminal_expect(t, "CLUSTER  ");
+    quit(t);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(start_fits_80_by_24),
+        cmocka_unit_test(every_size_uses_its_room),
+        cmocka_unit_test(an_edit_shows_what_changed_and_undo_takes_it_back),
+        cmocka_unit_test(help_lists_the_keys),
+        cmocka_unit_test(resizing_redraws_and_comes_back),
+        cmocka_unit_test(ascii_spells_every_sign),
+        cmocka_unit_test(no_color_and_vt100_have_no_color),
+        cmocka_unit_test(eight_colors_are_enough),
+        cmocka_unit_test(opened_levels_show_who_sits_where),
+        cmocka_unit_test(a_picker_exchanges_the_model),
+        cmocka_unit_test(a_wrong_value_stays_to_be_corrected),
+        cmocka_unit_test(quitting_asks_only_when_something_would_be_lost),
+        cmocka_unit_test(details_give_the_figures),
+        cmocka_unit_test(the_mouse_selects_opens_and_scrolls),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
