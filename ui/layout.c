@@ -109,8 +109,9 @@ static void stacked(int width, int top, int height, const struct nest_layout_wan
     const int why = height >= 14 ? 2 : 0;
     const int step = height >= 10 ? 2 : 0;
     const int settings = height >= 8 ? 1 : 0;
-    const int plan = height >= 12 ? wants->plan : 0;
-    const int spare = height - why - step - settings - plan - STAGES_LEAST;
+    const int rest = height - why - step - settings - STAGES_LEAST;
+    const int plan = rest - wants->plan >= CLUSTER_LEAST + 1 ? wants->plan : 0;
+    const int spare = rest - plan;
     out->cluster = take(&column, at_most(wants->cluster, at_least(spare, CLUSTER_LEAST)), 0);
     out->settings = take(&column, settings, 0);
     out->plan = take(&column, plan, 0);

@@ -126,6 +126,19 @@ static const char *why_not(void)
     return type && *type ? "this terminal cannot place the cursor" : "TERM is not set";
 }
 
+/* Asked before newterm, which would write to any terminal. */
+static bool can_place_cursor(void)
+{
+    int error = 0;
+    if (setupterm(NULL, STDOUT_FILENO, &error) != OK) {
+        return false;
+    }
+    const char *address = capability("cup");
+    const bool can = address && address != (char *)-1;
+    (void)del_curterm(cur_term);
+    return can;
+}
+
 /* Order matters: see ncurses' newterm(3), resizeterm(3) and set_escdelay(3). */
 static void set_modes(void)
 {
@@ -148,15 +161,11 @@ const char *nest_screen_open(const struct nest_screen_options *options, struct n
     if (tcgetattr(STDOUT_FILENO, &before) != 0) {
         return "this is not a terminal";
     }
-    terminal = newterm(NULL, stdout, stdin);
-    if (!terminal) {
+    if (!can_place_cursor()) {
         return why_not();
     }
-    const char *address = capability("cup");
-    if (!address || address == (char *)-1) {
-        endwin();
-        delscreen(terminal);
-        terminal = NULL;
+    terminal = newterm(NULL, stdout, stdin);
+    if (!terminal) {
         return why_not();
     }
     if (!open_signals()) {

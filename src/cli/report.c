@@ -32,9 +32,9 @@ struct nest_style nest_style_for(struct nest_cli *cli)
     const enum nest_color when = nest_cli_color(cli);
     const char *no_color = getenv("NO_COLOR");
     const bool refused = no_color != NULL && no_color[0] != '\0';
-    const char *term = getenv("TERM");
-    const bool terminal =
-        isatty(fileno(cli->out)) == 1 && term != NULL && strcmp(term, "dumb") != 0;
+    const char *type = getenv("TERM");
+    const bool terminal = isatty(fileno(cli->out)) == 1 && type != NULL && type[0] != '\0' &&
+                          strcmp(type, "dumb") != 0;
     return (struct nest_style){
         .color = when == NEST_COLOR_ALWAYS || (when == NEST_COLOR_AUTO && terminal && !refused),
         .utf8 = speaks_utf8(),

@@ -125,7 +125,8 @@ static const char *plan_change(const struct nest_plan *before, const struct nest
         nest_plan_choice(after, pin, &is);
         if (pin != NEST_PIN_SHARD && differ(nest_strbuf_text(&was), nest_strbuf_text(&is))) {
             nest_strbuf_printf(&text, "%s%s %s → %s", text.length > 0 ? ", " : "",
-                               nest_knob_label(pin), without_start(nest_strbuf_text(&was)), without_start(nest_strbuf_text(&is)));
+                               nest_knob_label(pin), without_start(nest_strbuf_text(&was)),
+                               without_start(nest_strbuf_text(&is)));
         }
         nest_strbuf_free(&was);
         nest_strbuf_free(&is);

@@ -51,8 +51,7 @@ static void check(int width, int height, const struct nest_layout_wants *wants)
             assert_false(pane[i].y <= layout.rule && layout.rule < pane[i].y + pane[i].height);
         }
         if (layout.divider >= 0 && layout.rule < 0 && pane[i].height > 0) {
-            assert_false(pane[i].x <= layout.divider &&
-                         layout.divider < pane[i].x + pane[i].width);
+            assert_false(pane[i].x <= layout.divider && layout.divider < pane[i].x + pane[i].width);
         }
     }
     /* The cluster and the stages are never given up. */
