@@ -21,7 +21,8 @@ void terminal_mask(struct terminal_cell *cells, int width, int height);
 /* Text rows, attribute rows and what the letters mean. The caller frees it. */
 char *terminal_cells_golden(const struct terminal_cell *cells, int width, int height);
 
-/* Compares seen with the file; see terminal_expect_golden. */
-void terminal_compare_golden(const char *name, const char *seen);
+/* Whether seen is what the golden file says; fails the test if it is not and must be. */
+bool terminal_is_golden(const char *name, const char *seen, bool must);
+void terminal_write_golden(const char *name, const char *seen);
 
 #endif

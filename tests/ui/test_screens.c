@@ -110,8 +110,14 @@ static void resizing_redraws_and_comes_back(void **state)
 static void ascii_spells_every_sign(void **state)
 {
     (void)state;
+    /* Without UTF-8 curses repeats characters where the terminal can, and libvterm 0.1.4 then wraps
+     * one column early: screen's description has no repetition. */
     static const struct terminal_options options[] = {
-        {.width = 80, .height = 24, .locale = "C", .arguments = SMALL},
+        {.width = 80,
+         .height = 24,
+         .type = "screen-256color",
+         .locale = "C",
+         .arguments = SMALL},
         {.width = 80, .height = 24, .arguments = SMALL " --ascii"},
     };
     for (size_t i = 0; i < 2; i++) {

@@ -7,7 +7,7 @@
 #include "base/units.h"
 #include "ui/views/plan_parts.h"
 
-enum { TEXT = 256 };
+enum { TEXT = 256, STATE_WIDTH = 40 };
 
 /* ---- Title ---- */
 
@@ -87,17 +87,18 @@ static void draw_status(const struct nest_frame *frame, struct nest_canvas *canv
     char search[TEXT];
     search_text(frame->snapshot, search, sizeof search);
     const int columns = nest_canvas_columns(canvas, search);
-    const bool fits =
-        x + columns + (frame->note ? nest_canvas_columns(canvas, frame->note) + 3 : 0) < end;
+    /* The state keeps its place, so that what stands before it does not move with every figure. */
+    const int field = columns > STATE_WIDTH ? columns : STATE_WIDTH;
+    const int note = frame->note ? nest_canvas_columns(canvas, frame->note) + 3 : 0;
     const bool important = frame->note && frame->note_role != NEST_ROLE_DIM;
-    const bool both = fits || (!important && x + columns < end);
+    const bool both = x + field + (important ? note : 0) < end;
     if (both) {
         nest_canvas_right(canvas, end - columns, y, columns,
                           frame->snapshot->solving || frame->snapshot->cancelled ? NEST_ROLE_WARN
                                                                                  : NEST_ROLE_DIM,
                           search);
     }
-    const int room = (both ? end - columns : end) - x - 2;
+    const int room = (both ? end - field : end) - x - 2;
     if (frame->note && room > 4) {
         (void)nest_canvas_printf(canvas, x, y, room, frame->note_role, " %s ", frame->note);
     }
