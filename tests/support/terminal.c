@@ -86,9 +86,13 @@ static void become(const struct terminal_options *options)
     const char *asan = getenv("ASAN_OPTIONS");
     char sanitizer[256];
     (void)snprintf(sanitizer, sizeof sanitizer, "ASAN_OPTIONS=%s", asan ? asan : "");
-    char *environment[] = {
-        type, locale, no_color, sanitizer, "HOME=/nonexistent", "TZ=UTC", "PATH=/usr/bin:/bin",
-        NULL};
+    /* Curses would load the console's mouse library, which leaks, for TERM=linux. */
+    char no_gpm[] = "NCURSES_GPM_TERMS=none";
+    char *environment[] = {no_gpm,    type,
+                           locale,    no_color,
+                           sanitizer, "HOME=/nonexistent",
+                           "TZ=UTC",  "PATH=/usr/bin:/bin",
+                           NULL};
     int count = 1;
     for (char *word = strtok(arguments, " "); word && count < ARGUMENTS_MAX - 1;
          word = strtok(NULL, " ")) {
