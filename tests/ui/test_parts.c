@@ -1,0 +1,275 @@
+/* The explorer's parts without a terminal: actions, canvas, prompt, scrolling. */
+#include <locale.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "ui/action.h"
+#include "ui/canvas.h"
+#include "ui/input.h"
+#include "ui/widgets/prompt.h"
+#include "ui/widgets/scroll.h"
+
+enum { README_MAX = 1 << 20 };
+
+/* ---- Actions ---- */
+
+static void no_key_means_two_things(void **state)
+{
+    (void)state;
+    char list[128];
+    for (const struct nest_action_entry *a = nest_actions(); a->name; a++) {
+        char *rest = list;
+        (void)snprintf(list, sizeof list, "%s", a->keys);
+        for (char *name = strtok_r(list, " ", &rest); name; name = strtok_r(NULL, " ", &rest)) {
+            const uint32_t key = nest_key_parse(name);
+            assert_int_not_equal(key, NEST_KEY_NONE);
+            for (unsigned context = 1; context <= NEST_CONTEXT_TEXT; context *= 2) {
+                if (a->contexts & context) {
+                    assert_int_equal(nest_action_of_key(key, context), a->action);
+                }
+            }
+        }
+        assert_true(a->help[0] >= 'A' && a->help[0] <= 'Z');
+    }
+}
+
+static void every_key_is_in_the_readme(void **state)
+{
+    (void)state;
+    struct nest_strbuf table = NEST_STRBUF_INIT(README_MAX);
+    char *readme = calloc(1, README_MAX);
+    FILE *file = fopen("README.md", "r");
+    assert_non_null(readme);
+    assert_non_null(file);
+    (void)!fread(readme, 1, README_MAX - 1, file);
+    (void)fclose(file);
+    nest_actions_markdown(&table);
+    if (!strstr(readme, nest_strbuf_text(&table))) {
+        fail_msg("README.md lacks this table:\n%s", nest_strbuf_text(&table));
+    }
+    nest_strbuf_free(&table);
+    free(readme);
+}
+
+/* ---- Canvas ---- */
+
+static const char *row(const struct nest_canvas *canvas, int y)
+{
+    static char text[512];
+    int at = 0;
+    for (int x = 0; x < canvas->width; x++) {
+        const struct nest_cell *cell = &canvas->cell[y * canvas->width + x];
+        text[at++] = (char)(cell->code == 0x2026 ? '~' : cell->code > 0x7e ? '#' : cell->code);
+    }
+    text[at] = '\0';
+    return text;
+}
+
+static void text_is_clipped_on_all_sides(void **state)
+{
+    (void)state;
+    struct nest_canvas canvas = {0};
+    assert_true(nest_canvas_resize(&canvas, 8, 2));
+    assert_int_equal(nest_canvas_text(&canvas, 0, 0, 8, NEST_ROLE_TEXT, "abcdefghij"), 8);
+    assert_string_equal(row(&canvas, 0), "abcdefg~");
+    (void)nest_canvas_text(&canvas, -2, 1, 6, NEST_ROLE_TEXT, "uvwxyz");
+    assert_string_equal(row(&canvas, 1), "wxyz    ");
+    (void)nest_canvas_text(&canvas, 3, 5, 6, NEST_ROLE_TEXT, "nowhere");
+    (void)nest_canvas_text(&canvas, 6, 1, 10, NEST_ROLE_TEXT, "12345");
+    assert_string_equal(row(&canvas, 1), "wxyz  12");
+    nest_canvas_right(&canvas, 0, 0, 8, NEST_ROLE_TEXT, "42");
+    assert_string_equal(row(&canvas, 0), "abcdef42");
+    nest_canvas_free(&canvas);
+}
+
+static void control_characters_and_broken_bytes_are_harmless(void **state)
+{
+    (void)state;
+    struct nest_canvas canvas = {0};
+    assert_true(nest_canvas_resize(&canvas, 8, 1));
+    (void)nest_canvas_text(&canvas, 0, 0, 8, NEST_ROLE_TEXT, "a\033[1mb\tc");
+    assert_string_equal(row(&canvas, 0), "a?[1mb?c");
+    nest_canvas_clear(&canvas);
+    (void)nest_canvas_text(&canvas, 0, 0, 8, NEST_ROLE_TEXT, "x\xff\xc3y\xe2\x82");
+    assert_string_equal(row(&canvas, 0), "x##y##  ");
+    nest_canvas_free(&canvas);
+}
+
+static void wide_characters_take_two_columns(void **state)
+{
+    (void)state;
+    struct nest_canvas canvas = {0};
+    assert_non_null(setlocale(LC_ALL, "C.UTF-8"));
+    assert_true(nest_canvas_resize(&canvas, 6, 1));
+    assert_int_equal(nest_canvas_columns(&canvas, "漢字"), 4);
+    assert_int_equal(nest_canvas_text(&canvas, 0, 0, 6, NEST_ROLE_TEXT, "漢字漢字"), 5);
+    assert_int_equal(canvas.cell[1].code, 0);
+    assert_int_equal(canvas.cell[4].code, 0x2026);
+    (void)nest_canvas_text(&canvas, 5, 0, 2, NEST_ROLE_TEXT, "漢"); /* half of it is outside */
+    assert_int_equal(canvas.cell[5].code, '?');
+    nest_canvas_free(&canvas);
+}
+
+static void ascii_spells_signs(void **state)
+{
+    (void)state;
+    struct nest_canvas canvas = {.ascii = true};
+    assert_true(nest_canvas_resize(&canvas, 20, 1));
+    (void)nest_canvas_text(&canvas, 0, 0, 20, NEST_ROLE_TEXT, "2:1 → 4:1 · 3µs");
+    assert_string_equal(row(&canvas, 0), "2:1 -> 4:1 - 3us    ");
+    nest_canvas_free(&canvas);
+}
+
+static void text_wraps_at_spaces(void **state)
+{
+    (void)state;
+    struct nest_canvas canvas = {0};
+    assert_true(nest_canvas_resize(&canvas, 8, 3));
+    const struct nest_rect rect = {0, 0, 8, 3};
+    assert_int_equal(nest_canvas_wrap(&canvas, rect, NEST_ROLE_TEXT, "one two three four"), 3);
+    assert_string_equal(row(&canvas, 0), "one two ");
+    assert_string_equal(row(&canvas, 1), "three   ");
+    assert_string_equal(row(&canvas, 2), "four    ");
+    nest_canvas_free(&canvas);
+}
+
+/* ---- Prompt ---- */
+
+static void keys(struct nest_prompt *prompt, const char *text)
+{
+    for (; *text; text++) {
+        (void)nest_prompt_key(prompt, (unsigned char)*text);
+    }
+}
+
+static void typing_replaces_what_was_offered(void **state)
+{
+    (void)state;
+    struct nest_prompt prompt;
+    nest_prompt_open(&prompt, "x: ", "50GB/s", NULL);
+    keys(&prompt, "4");
+    assert_string_equal(prompt.text, "4");
+    nest_prompt_open(&prompt, "x: ", "50GB/s", NULL);
+    (void)nest_prompt_key(&prompt, NEST_KEY_HOME);
+    keys(&prompt, "1");
+    assert_string_equal(prompt.text, "150GB/s");
+    (void)nest_prompt_key(&prompt, NEST_KEY_END);
+    (void)nest_prompt_key(&prompt, NEST_KEY_BACKSPACE);
+    assert_string_equal(prompt.text, "150GB/");
+    (void)nest_prompt_key(&prompt, 'U' - '@');
+    assert_string_equal(prompt.text, "");
+    assert_int_equal(nest_prompt_key(&prompt, NEST_KEY_BACKSPACE), NEST_PROMPT_CLOSED);
+}
+
+static void whole_characters_are_erased(void **state)
+{
+    (void)state;
+    struct nest_prompt prompt;
+    nest_prompt_open(&prompt, "", "", NULL);
+    (void)nest_prompt_key(&prompt, 0xe9);
+    (void)nest_prompt_key(&prompt, 0x6f22);
+    assert_int_equal(prompt.length, 5);
+    (void)nest_prompt_key(&prompt, NEST_KEY_BACKSPACE);
+    assert_int_equal(prompt.length, 2);
+    (void)nest_prompt_key(&prompt, NEST_KEY_LEFT);
+    (void)nest_prompt_key(&prompt, NEST_KEY_DELETE);
+    assert_int_equal(prompt.length, 0);
+}
+
+static void history_comes_back_newest_first(void **state)
+{
+    (void)state;
+    struct nest_history history = {0};
+    struct nest_prompt prompt;
+    nest_history_add(&history, "one");
+    nest_history_add(&history, "two");
+    nest_history_add(&history, "one");
+    assert_int_equal(history.count, 2);
+    nest_prompt_open(&prompt, ":", "", &history);
+    keys(&prompt, "typed");
+    (void)nest_prompt_key(&prompt, NEST_KEY_UP);
+    assert_string_equal(prompt.text, "one");
+    (void)nest_prompt_key(&prompt, NEST_KEY_UP);
+    (void)nest_prompt_key(&prompt, NEST_KEY_UP);
+    assert_string_equal(prompt.text, "two");
+    (void)nest_prompt_key(&prompt, NEST_KEY_DOWN);
+    (void)nest_prompt_key(&prompt, NEST_KEY_DOWN);
+    assert_string_equal(prompt.text, "typed");
+    nest_history_free(&history);
+}
+
+static void completion_goes_as_far_as_it_is_sure(void **state)
+{
+    (void)state;
+    static const char *const words[] = {"cluster.node.latency", "cluster.spine.latency",
+                                        "train.global_batch", NULL};
+    struct nest_prompt prompt;
+    nest_prompt_open(&prompt, ":", "", NULL);
+    keys(&prompt, "set cl");
+    assert_int_equal(nest_prompt_complete(&prompt, words), 2);
+    assert_string_equal(prompt.text, "set cluster.");
+    keys(&prompt, "s");
+    assert_int_equal(nest_prompt_complete(&prompt, words), 1);
+    assert_string_equal(prompt.text, "set cluster.spine.latency ");
+    assert_int_equal(nest_prompt_complete(&prompt, NULL), 0);
+    nest_prompt_open(&prompt, ":", "", NULL);
+    keys(&prompt, "set ");
+    assert_int_equal(nest_prompt_complete(&prompt, words), 3);
+}
+
+static void a_line_has_an_end(void **state)
+{
+    (void)state;
+    struct nest_prompt prompt;
+    nest_prompt_open(&prompt, ":", "", NULL);
+    for (int i = 0; i < 2 * NEST_PROMPT_MAX; i++) {
+        (void)nest_prompt_key(&prompt, 0x6f22);
+    }
+    assert_true(prompt.length < NEST_PROMPT_MAX);
+    assert_int_equal(strlen(prompt.text), prompt.length);
+}
+
+/* ---- Scrolling ---- */
+
+static void the_cursor_is_always_seen(void **state)
+{
+    (void)state;
+    for (int64_t rows = 0; rows < 12; rows++) {
+        for (int64_t height = 1; height < 12; height++) {
+            for (int64_t cursor = 0; cursor < rows; cursor++) {
+                for (int64_t first = 0; first < 14; first++) {
+                    const int64_t to = nest_scroll_to(first, cursor, rows, height);
+                    assert_true(to >= 0 && to <= cursor && cursor < to + height);
+                    assert_true(rows < height ? to == 0 : to + height <= rows);
+                }
+            }
+        }
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(no_key_means_two_things),
+        cmocka_unit_test(every_key_is_in_the_readme),
+        cmocka_unit_test(text_is_clipped_on_all_sides),
+        cmocka_unit_test(control_characters_and_broken_bytes_are_harmless),
+        cmocka_unit_test(wide_characters_take_two_columns),
+        cmocka_unit_test(ascii_spells_signs),
+        cmocka_unit_test(text_wraps_at_spaces),
+        cmocka_unit_test(typing_replaces_what_was_offered),
+        cmocka_unit_test(whole_characters_are_erased),
+        cmocka_unit_test(history_comes_back_newest_first),
+        cmocka_unit_test(completion_goes_as_far_as_it_is_sure),
+        cmocka_unit_test(a_line_has_an_end),
+        cmocka_unit_test(the_cursor_is_always_seen),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
