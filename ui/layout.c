@@ -8,7 +8,7 @@ enum {
     CLUSTER_LEAST = 2,
     STAGES_LEAST = 3,
     LEGEND = 2, /* an empty row and the letters' meaning */
-    WHY_ROOMY = 6
+    WHY_ROOMY = 5
 };
 
 static int at_most(int value, int limit)
@@ -71,7 +71,8 @@ static void stack_right(struct column column, const struct nest_layout_wants *wa
     const int stages = column.left - step - WHY_ROOMY - 2;
     out->stages = take(&column, at_most(wants->stages + LEGEND, stages), 1);
     out->step = take(&column, step, 1);
-    out->why = take(&column, column.left, 0);
+    out->why = take(&column, WHY_ROOMY - 1, 1);
+    out->placement = take(&column, column.left, 0);
 }
 
 /* A strip below both columns for the step and the reason. */

@@ -29,10 +29,11 @@ struct nest_layout {
     struct nest_rect frame;
     struct nest_rect cluster, settings, plan, alternatives;
     struct nest_rect stages, step, why;
-    int divider; /* column of the line between the columns, -1 without */
-    int rule;    /* row of the line above step and why, -1 where they are in a column */
-    int status;  /* row */
-    int keys;    /* row */
+    struct nest_rect placement; /* only where there is much room */
+    int divider;                /* column of the line between the columns, -1 without */
+    int rule;   /* row of the line above step and why, -1 where they are in a column */
+    int status; /* row */
+    int keys;   /* row */
 };
 
 /* Columns that the left side has inside a screen of that width, to measure wants. */

@@ -105,4 +105,5 @@ void nest_plan_view_draw(struct nest_plan_view *view, const struct nest_snapshot
     nest_plan_draw_stages(&draw, layout->stages);
     nest_plan_draw_step(&draw, layout->step);
     nest_plan_draw_why(&draw, layout->why);
+    nest_plan_draw_placement(&draw, layout->placement);
 }

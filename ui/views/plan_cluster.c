@@ -157,22 +157,6 @@ static void draw_level(const struct nest_plan_draw *draw, struct nest_rect rect,
 
 /* ---- Groups ---- */
 
-static const char symbols[] = "0123456789abcdefghijklmnopqrstuvwxyz";
-
-static void draw_part(const struct nest_plan_draw *draw, int x, int y,
-                      const struct nest_occupancy *part)
-{
-    if (part->idle == part->devices) {
-        nest_canvas_glyph(draw->canvas, x, y, NEST_ROLE_IDLE, NEST_GLYPH_IDLE);
-    } else if (part->stage_low != part->stage_high || part->idle > 0) {
-        nest_canvas_glyph(draw->canvas, x, y, NEST_ROLE_TEXT, NEST_GLYPH_MIXED);
-    } else {
-        const char text[2] = {symbols[part->stage_low % 36], '\0'};
-        (void)nest_canvas_text(draw->canvas, x, y, 1,
-                               NEST_ROLE_STAGE + (enum nest_role)(part->stage_low % 6), text);
-    }
-}
-
 static void add_range(char *out, size_t size, const char *name, int64_t low, int64_t high)
 {
     if (low == high) {
@@ -217,7 +201,7 @@ static void draw_group(const struct nest_plan_draw *draw, struct nest_rect rect,
         char text[TEXT];
         const int parts = nest_group_strip(cluster, plan, level, group, strip, part);
         for (int i = 0; i < parts; i++) {
-            draw_part(draw, rect.x + indent + name + i, y, &part[i]);
+            nest_plan_draw_seat(draw, rect.x + indent + name + i, y, &part[i]);
         }
         nest_group_occupancy(cluster, plan, level, group, &whole);
         group_text(&whole, text, sizeof text);

@@ -49,6 +49,11 @@ void nest_plan_draw_alternatives(const struct nest_plan_draw *draw, struct nest_
 void nest_plan_draw_stages(const struct nest_plan_draw *draw, struct nest_rect rect);
 void nest_plan_draw_step(const struct nest_plan_draw *draw, struct nest_rect rect);
 void nest_plan_draw_why(const struct nest_plan_draw *draw, struct nest_rect rect);
+/* A map of the whole cluster, one cell a device. */
+void nest_plan_draw_placement(const struct nest_plan_draw *draw, struct nest_rect rect);
+/* One stretch of devices as a cell: its stage, several or none. */
+void nest_plan_draw_seat(const struct nest_plan_draw *draw, int x, int y,
+                         const struct nest_occupancy *part);
 /* Parts of the step that take any time. */
 int nest_plan_step_parts(const struct nest_snapshot *snapshot);
 
