@@ -17,6 +17,7 @@
 #include <termios.h>
 #include <time.h>
 #include <unistd.h>
+#include <utmp.h>
 #include <vterm.h>
 
 #include <cmocka.h>
@@ -114,12 +115,17 @@ struct terminal *terminal_start(const struct terminal_options *options)
     terminal->cursor = true;
     terminal->raw = malloc(RAW_MAX);
     assert_non_null(terminal->raw);
-    terminal->child = forkpty(&terminal->master, NULL, NULL, &size);
+    int slave = -1;
+    assert_int_equal(openpty(&terminal->master, &slave, NULL, NULL, &size), 0);
+    assert_int_equal(tcgetattr(slave, &terminal->before), 0);
+    terminal->child = fork();
     assert_true(terminal->child >= 0);
     if (terminal->child == 0) {
+        close(terminal->master);
+        (void)login_tty(slave);
         become(options);
     }
-    assert_int_equal(tcgetattr(terminal->master, &terminal->before), 0);
+    close(slave);
     (void)fcntl(terminal->master, F_SETFL, O_NONBLOCK);
     terminal->vt = vterm_new(options->height, options->width);
     vterm_set_utf8(terminal->vt, 1);

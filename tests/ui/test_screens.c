@@ -113,11 +113,7 @@ static void ascii_spells_every_sign(void **state)
     /* Without UTF-8 curses repeats characters where the terminal can, and libvterm 0.1.4 then wraps
      * one column early: screen's description has no repetition. */
     static const struct terminal_options options[] = {
-        {.width = 80,
-         .height = 24,
-         .type = "screen-256color",
-         .locale = "C",
-         .arguments = SMALL},
+        {.width = 80, .height = 24, .type = "screen-256color", .locale = "C", .arguments = SMALL},
         {.width = 80, .height = 24, .arguments = SMALL " --ascii"},
     };
     for (size_t i = 0; i < 2; i++) {
@@ -176,9 +172,17 @@ static void a_picker_exchanges_the_model(void **state)
     (void)state;
     struct terminal *t = start(80, 24);
     terminal_keys(t, "c");
-    terminal_expect(t, "h100-spine-leaf");
+    terminal_expect(t, "─ Cluster ─");
     terminal_keys(t, "Esc");
-    terminal_expect_gone(t, "h100-spine-leaf");
+    terminal_expect_gone(t, "─ Cluster ─");
+    terminal_keys(t, "m");
+    terminal_expect(t, "─ Model ─");
+    terminal_type(t, "g");
+    terminal_expect(t, "▸ ");
+    terminal_keys(t, "Enter");
+    terminal_expect_gone(t, "Measured 16");
+    terminal_keys(t, "u");
+    terminal_expect(t, "Measured 16");
     quit(t);
 }
 
