@@ -198,22 +198,6 @@ static void show_detail(struct nest_app *app)
     nest_strbuf_free(&text);
 }
 
-static void show_command(struct nest_app *app)
-{
-    struct nest_arena arena = NEST_ARENA_INIT;
-    struct nest_errors errors;
-    struct nest_strbuf text = NEST_STRBUF_INIT(TEXT_MAX);
-    nest_errors_init(&errors, &arena);
-    if (nest_app_report(app, nest_session_command(app->session, &text, &errors), &errors)) {
-        if (app->screen) {
-            nest_screen_copy(app->screen, nest_strbuf_text(&text));
-        }
-        nest_app_say(app, NEST_ROLE_GOOD, "%s", nest_strbuf_text(&text));
-    }
-    nest_strbuf_free(&text);
-    nest_arena_free(&arena);
-}
-
 static void find(struct nest_app *app, int direction)
 {
     if (!app->found[0]) {
@@ -299,7 +283,7 @@ void nest_app_act(struct nest_app *app, enum nest_action action)
         nest_prompt_open(&app->prompt, ":", "", &app->commands);
         break;
     case NEST_ACTION_COPY:
-        show_command(app);
+        nest_app_show_command(app);
         break;
     case NEST_ACTION_SAVE:
         save_or_ask(app);

@@ -84,4 +84,7 @@ void nest_app_quit(struct nest_app *app);
 /* Opens a window with the keys that are valid now first. */
 void nest_app_help(struct nest_app *app);
 
+/* Opens a window with the equivalent command line and puts it on the clipboard. */
+void nest_app_show_command(struct nest_app *app);
+
 #endif

@@ -223,7 +223,7 @@ static const char *reason(const struct nest_solution *before, const struct nest_
                : memory_reason(&kept->prediction, arena);
 }
 
-/* "+190 ms (+20.8%)". */
+/* "+20.8%", or the time itself where that would read as nothing. */
 static const char *difference(nest_ps before, nest_ps after, struct nest_arena *arena)
 {
     const double move = nest_to_seconds(after - before);
@@ -231,10 +231,17 @@ static const char *difference(nest_ps before, nest_ps after, struct nest_arena *
     if (before == 0 || after == 0) {
         return NULL;
     }
+    const double percent = 100 * move / nest_to_seconds(before);
+    if (before == after) {
+        return "no difference";
+    }
+    if (percent > 0.05 || percent < -0.05) {
+        return nest_arena_printf(arena, "%s%.1f%%", move < 0 ? "−" : "+",
+                                 percent < 0 ? -percent : percent);
+    }
     return nest_arena_printf(
-        arena, "%s%s (%+.1f%%)", move < 0 ? "−" : "+",
-        nest_unit_format(move < 0 ? -move : move, NEST_UNIT_SECONDS, time, sizeof time),
-        100 * move / nest_to_seconds(before));
+        arena, "%s%s", move < 0 ? "−" : "+",
+        nest_unit_format(move < 0 ? -move : move, NEST_UNIT_SECONDS, time, sizeof time));
 }
 
 void nest_change_explain(const struct nest_answer *earlier, const struct nest_answer *recosted,

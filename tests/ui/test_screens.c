@@ -231,6 +231,26 @@ static void details_give_the_figures(void **state)
     quit(t);
 }
 
+static void the_command_line_is_shown_and_copied(void **state)
+{
+    (void)state;
+    struct terminal *t = start(80, 24);
+    terminal_type(t, ":set spine.oversubscription 16\r");
+    terminal_expect(t, "2:1 → 16:1");
+    terminal_expect_solved(t);
+    terminal_type(t, ":pin pp 4\r");
+    terminal_expect(t, "pp=4");
+    terminal_expect_solved(t);
+    terminal_keys(t, "y");
+    terminal_expect(t, "The same plan");
+    terminal_expect_golden(t, "command-line");
+    /* OSC 52 with "nest solve" in base64 */
+    assert_true(terminal_wrote(t, "\033]52;c;bmVzdCBzb2x2ZS"));
+    terminal_keys(t, "Esc");
+    terminal_expect_gone(t, "The same plan");
+    quit_anyway(t);
+}
+
 static void the_mouse_selects_opens_and_scrolls(void **state)
 {
     (void)state;
@@ -270,6 +290,7 @@ int main(void)
         cmocka_unit_test(a_wrong_value_stays_to_be_corrected),
         cmocka_unit_test(quitting_asks_only_when_something_would_be_lost),
         cmocka_unit_test(details_give_the_figures),
+        cmocka_unit_test(the_command_line_is_shown_and_copied),
         cmocka_unit_test(the_mouse_selects_opens_and_scrolls),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,4 +1,5 @@
-/* The help window, made from the table of actions. */
+/* The windows that explain: the keys, from the table of actions, and the equivalent command line.
+ */
 #include <stdio.h>
 #include <string.h>
 
@@ -74,4 +75,43 @@ void nest_app_help(struct nest_app *app)
     nest_popup_text(&app->popup, "Keys", nest_strbuf_text(&text));
     app->popup_use = NEST_FOR_READING;
     nest_strbuf_free(&text);
+}
+
+/* Lines that a shell joins again: broken at spaces, a backslash at the end of all but the last. */
+static void add_continued(const char *line, int width, struct nest_strbuf *out)
+{
+    while ((int)strlen(line) > width) {
+        int end = width - 2;
+        while (end > 0 && line[end] != ' ') {
+            end--;
+        }
+        if (end == 0) {
+            break;
+        }
+        nest_strbuf_add_bytes(out, line, (size_t)end);
+        nest_strbuf_add(out, " \\\n  ");
+        line += end + 1;
+    }
+    nest_strbuf_add(out, line);
+}
+
+void nest_app_show_command(struct nest_app *app)
+{
+    struct nest_arena arena = NEST_ARENA_INIT;
+    struct nest_errors errors;
+    struct nest_strbuf line = NEST_STRBUF_INIT(TEXT_MAX);
+    struct nest_strbuf text = NEST_STRBUF_INIT(TEXT_MAX);
+    nest_errors_init(&errors, &arena);
+    if (nest_app_report(app, nest_session_command(app->session, &line, &errors), &errors)) {
+        if (app->screen) {
+            nest_screen_copy(app->screen, nest_strbuf_text(&line));
+        }
+        add_continued(nest_strbuf_text(&line), app->plan.layout.frame.width - MARGINS - 2, &text);
+        nest_popup_text(&app->popup, "The same plan from the command line",
+                        nest_strbuf_text(&text));
+        app->popup_use = NEST_FOR_READING;
+    }
+    nest_strbuf_free(&line);
+    nest_strbuf_free(&text);
+    nest_arena_free(&arena);
 }
