@@ -20,23 +20,21 @@ void nest_plan_draw_seat(const struct nest_plan_draw *draw, int x, int y,
     }
 }
 
-/* The level whose groups are one entry of the map each: as many devices as a row can hold. */
+/* An entry of the map is a group of level 1 where a row can hold its devices, else of level 0. */
 static int entry_level(const struct nest_cluster *cluster, int width)
 {
-    int level = 0;
-    while (level + 1 < cluster->levels && level < 1 &&
-           cluster->level[level + 1].capacity <= CELLS_MOST &&
-           cluster->level[level + 1].capacity + cluster->level[level + 1].fanout + LABEL <= width) {
-        level++;
+    if (cluster->levels < 2) {
+        return 0;
     }
-    return level;
+    const struct nest_level *outer = &cluster->level[1];
+    return outer->capacity <= CELLS_MOST && outer->capacity + outer->fanout + LABEL <= width;
 }
 
 /* Columns of an entry: its devices, a space between the groups inside. */
 static int entry_width(const struct nest_cluster *cluster, int level)
 {
-    const int64_t inner = level > 0 ? cluster->level[level].fanout - 1 : 0;
     const int64_t cells = cluster->level[level].capacity;
+    const int64_t inner = level == 1 ? cluster->level[1].fanout - 1 : 0;
     return LABEL + (int)(cells < CELLS_MOST ? cells : CELLS_MOST) + (int)inner;
 }
 
