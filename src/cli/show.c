@@ -7,7 +7,7 @@
 #include "base/suggest.h"
 #include "base/units.h"
 #include "cli/commands.h"
-#include "cluster/cluster.h"
+#include "cluster/describe.h"
 #include "model/model.h"
 
 static int run(struct nest_cli *cli);
@@ -30,7 +30,7 @@ const struct nest_command nest_command_show = {
 
 enum { DOCUMENT_MAX = 1 << 24 };
 
-static int print_json(struct nest_cli *cli, struct nest_strbuf *text)
+static int print_text(struct nest_cli *cli, struct nest_strbuf *text)
 {
     const bool whole = !text->failed;
     if (whole) {
@@ -65,7 +65,7 @@ static int model_json(struct nest_cli *cli, const struct nest_model *model)
     }
     nest_json_end(&json);
     nest_json_end(&json);
-    return print_json(cli, &text);
+    return print_text(cli, &text);
 }
 
 static void model_text(FILE *out, const struct nest_model *model)
@@ -99,41 +99,16 @@ static int cluster_json(struct nest_cli *cli, const struct nest_cluster *cluster
     struct nest_json json;
     nest_json_start(&json, &text);
     nest_json_object(&json, NULL);
-    nest_json_text(&json, "name", cluster->spec->name);
-    nest_json_text(&json, "device", cluster->device->name);
-    nest_json_integer(&json, "devices", cluster->devices);
-    nest_json_array(&json, "levels");
-    for (int l = 0; l < cluster->levels; l++) {
-        const struct nest_level *level = &cluster->level[l];
-        nest_json_object(&json, NULL);
-        nest_json_text(&json, "name", level->name);
-        nest_json_integer(&json, "fanout", level->fanout);
-        nest_json_number(&json, "bandwidth", level->bandwidth);
-        nest_json_number(&json, "latency", level->latency);
-        nest_json_number(&json, "oversubscription", level->oversubscription);
-        nest_json_integer(&json, "groups", level->groups);
-        nest_json_end(&json);
-    }
+    nest_cluster_json(cluster, &json);
     nest_json_end(&json);
-    nest_json_end(&json);
-    return print_json(cli, &text);
+    return print_text(cli, &text);
 }
 
-static void cluster_text(FILE *out, const struct nest_cluster *cluster)
+static int cluster_text(struct nest_cli *cli, const struct nest_cluster *cluster)
 {
-    char count[32], bandwidth[32], latency[32], ratio[32];
-    (void)fprintf(out, "%s: %s x %s\n", cluster->spec->name,
-                  nest_count_format(cluster->devices, count, sizeof count), cluster->device->name);
-    for (int l = cluster->levels - 1; l >= 0; l--) {
-        const struct nest_level *level = &cluster->level[l];
-        const int depth = cluster->levels - 1 - l;
-        (void)fprintf(
-            out, "%*s%-*s %6" PRId64 " x  %10s  %9s  %s\n", 2 * depth, "", 24 - 2 * depth,
-            level->name, level->fanout,
-            nest_unit_format(level->bandwidth, NEST_UNIT_BANDWIDTH, bandwidth, sizeof bandwidth),
-            nest_unit_format(level->latency, NEST_UNIT_SECONDS, latency, sizeof latency),
-            nest_unit_format(level->oversubscription, NEST_UNIT_RATIO, ratio, sizeof ratio));
-    }
+    struct nest_strbuf text = NEST_STRBUF_INIT(DOCUMENT_MAX);
+    nest_cluster_describe(cluster, &text);
+    return print_text(cli, &text);
 }
 
 static int show_model(struct nest_cli *cli, const struct nest_model_spec *spec)
@@ -161,8 +136,7 @@ static int show_cluster(struct nest_cli *cli, const struct nest_cluster_spec *sp
     if (nest_args_has(&cli->args, NEST_OPT_JSON)) {
         return cluster_json(cli, &cluster);
     }
-    cluster_text(cli->out, &cluster);
-    return NEST_EXIT_DONE;
+    return cluster_text(cli, &cluster);
 }
 
 /* Neither loads: the faults of the file if it is one, else that there is nothing of that name. */

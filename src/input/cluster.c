@@ -268,7 +268,8 @@ const struct nest_field nest_cluster_fields[] = {
      .type = NEST_FIELD_TEXT,
      .offset = offsetof(struct nest_cluster_spec, source)},
     {.key = "device", .type = NEST_FIELD_CUSTOM, .read = read_device, .required = true},
-    {.key = "levels", .type = NEST_FIELD_CUSTOM, .read = read_levels, .required = true},
+    {.key = "levels", .type = NEST_FIELD_CUSTOM, .read = read_levels},
+    {.key = "graph", .type = NEST_FIELD_CUSTOM, .read = nest_graph_read},
     NEST_FIELD_END,
 };
 
@@ -347,12 +348,30 @@ void nest_cluster_check(const struct nest_cluster_spec *cluster, const struct ne
     check_groups(cluster, origin, errors);
 }
 
+/* A cluster is given as levels or as a graph. */
+static void check_source(struct nest_field_reader *reader, const struct nest_node *root)
+{
+    if (root->kind != NEST_NODE_MAPPING) {
+        return;
+    }
+    const bool levels = nest_fields_mean(root, nest_cluster_fields, "levels");
+    const bool graph = nest_fields_mean(root, nest_cluster_fields, "graph");
+    if (levels && graph) {
+        nest_node_fault(reader, nest_node_get(root, "graph"), "keep one of them",
+                        "a cluster has levels or a graph, not both");
+    } else if (!levels && !graph) {
+        nest_errors_add(reader->errors, root->mark, nest_node_path(root, reader->arena), NULL,
+                        "a cluster has no 'levels'");
+    }
+}
+
 void nest_cluster_read(struct nest_field_reader *reader, const struct nest_node *root,
                        const char *id, struct nest_cluster_spec *out)
 {
     const size_t faults = reader->errors->count;
     *out = (struct nest_cluster_spec){.id = id, .name = id, .source = ""};
     nest_fields_read(reader, root, nest_cluster_fields, "a cluster", out);
+    check_source(reader, root);
     if (reader->errors->count == faults) {
         const struct nest_origin origin = {.root = root};
         nest_cluster_check(out, &origin, reader->errors);

@@ -71,6 +71,9 @@ enum nest_status nest_scenario_from_tree(const struct nest_library *library,
                                          struct nest_scenario_spec *out,
                                          struct nest_errors *errors);
 
+/* "switch", "ring" … as files write them. */
+const char *nest_level_kind_word(enum nest_level_kind kind);
+
 /* What kind of file this is, for `nest check`; the file is loaded and checked as that kind. */
 enum nest_file_kind {
     NEST_FILE_DEVICE,

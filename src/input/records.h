@@ -36,6 +36,9 @@ void nest_cluster_read(struct nest_field_reader *reader, const struct nest_node 
 void nest_plan_read(struct nest_field_reader *reader, const struct nest_node *root,
                     struct nest_plan_spec *out);
 
+/* `graph:` of a cluster: devices, switches and links, which become its levels. */
+void nest_graph_read(struct nest_field_reader *reader, const struct nest_node *node, void *record);
+
 /* A model's measured layers (`profile:`), read into its record and written back as list entries. */
 void nest_profile_read(struct nest_field_reader *reader, const struct nest_node *node,
                        void *record);
@@ -105,9 +108,6 @@ bool nest_path_is_lua(const char *path);
 
 /* "folder/name.yaml" → "name". */
 const char *nest_stem_of(struct nest_arena *arena, const char *path);
-
-/* "switch", "ring" … */
-const char *nest_level_kind_word(enum nest_level_kind kind);
 
 /* Fills the overlap knobs that were not given from the framework's defaults (DESIGN 3.5). */
 void nest_overlap_defaults(struct nest_scenario_spec *scenario);

@@ -98,6 +98,8 @@ typedef enum nest_status nest_cluster_builder(void *context, const char *path,
                                               struct nest_cluster_spec *out,
                                               struct nest_errors *errors);
 
+enum { NEST_CLUSTER_NOTES = 32 };
+
 struct nest_cluster_spec {
     const char *id;  /* file name without extension, or the name for an inline mapping */
     const char *ref; /* what names it in a scenario: shipped name or path; NULL for a mapping */
@@ -111,6 +113,8 @@ struct nest_cluster_spec {
     nest_cluster_builder *build;   /* builds it again when a knob is set; NULL: not built */
     void *build_context;
     const char *build_path;
+    int notes;
+    const char *note[NEST_CLUSTER_NOTES]; /* what levels made from a graph cannot say */
 };
 
 /* ---- Models ----------------------------------------------------------------------------- */
