@@ -136,14 +136,25 @@ static const struct nest_node *aliases_of(struct nest_field_reader *reader, cons
     return aliases ? aliases->first : NULL;
 }
 
-static bool has_alias(struct nest_field_reader *reader, const char *path, const char *name)
+/* Most files do not even hold the word, which is found out without parsing them. */
+static bool has_alias(const char *path, const char *name)
 {
-    for (const struct nest_node *alias = aliases_of(reader, path); alias; alias = alias->next) {
-        if (strcmp(alias->text, name) == 0) {
-            return true;
+    struct nest_arena scratch = NEST_ARENA_INIT;
+    struct nest_errors ignored;
+    nest_errors_init(&ignored, &scratch);
+    struct nest_field_reader quiet = {&scratch, &ignored, NULL};
+    const char *text = NULL;
+    size_t length = 0;
+    bool found = false;
+    if (nest_file_read(path, &scratch, &text, &length, &ignored) == NEST_OK && strstr(text, name)) {
+        const struct nest_node *alias = aliases_of(&quiet, path);
+        while (alias && strcmp(alias->text, name) != 0) {
+            alias = alias->next;
         }
+        found = alias != NULL;
     }
-    return false;
+    nest_arena_free(&scratch);
+    return found;
 }
 
 /* Looks through the shipped files of a kind; *id becomes the file's name. */
@@ -168,7 +179,7 @@ static const char *find_shipped(struct nest_field_reader *reader, const char *ki
          known++) {
         const char *path =
             nest_arena_printf(reader->arena, "%s/%s/%s.yaml", library->root, kind, *known);
-        if (path && has_alias(reader, path, name)) {
+        if (path && has_alias(path, name)) {
             *id = *known;
             return path;
         }

@@ -445,13 +445,9 @@ static bool is_unset(const struct target *target)
 const char *nest_get(const struct nest_scenario_spec *scenario, const char *path,
                      struct nest_arena *arena)
 {
-    struct nest_scenario_spec *copy = NEST_NEW(arena, struct nest_scenario_spec, 1);
+    struct nest_scenario_spec copy = *scenario;
     struct search search;
-    if (!copy) {
-        return NULL;
-    }
-    *copy = *scenario;
-    if (!find_target(copy, path, arena, &search)) {
+    if (!find_target(&copy, path, arena, &search)) {
         return NULL;
     }
     if (is_unset(&search.found[0])) {
@@ -495,16 +491,12 @@ static void visit_list(void *context, const char *full, const struct nest_field 
 
 const char **nest_paths(const struct nest_scenario_spec *scenario, struct nest_arena *arena)
 {
-    struct nest_scenario_spec *copy = NEST_NEW(arena, struct nest_scenario_spec, 1);
+    struct nest_scenario_spec copy = *scenario;
     struct path_list list = {.arena = arena};
-    if (!copy) {
-        return NULL;
-    }
-    *copy = *scenario;
-    visit_all(copy, visit_count, &list);
+    visit_all(&copy, visit_count, &list);
     list.path = NEST_NEW(arena, const char *, list.room + 1);
     if (list.path) {
-        visit_all(copy, visit_list, &list);
+        visit_all(&copy, visit_list, &list);
     }
     return list.path;
 }

@@ -35,8 +35,7 @@ bool nest_order_parse(const char *text, struct nest_order_pin *out);
 const char *nest_pin_expected(int key);
 
 /* The value at PATH as text that nest_set would read back, with its unit; NULL if there is none
- * (an unlimited limits.memory reads as the device's capacity).
- * Takes a few kilobytes of the arena: give it one that is reset. */
+ * (an unlimited limits.memory reads as the device's capacity). */
 const char *nest_get(const struct nest_scenario_spec *scenario, const char *path,
                      struct nest_arena *arena);
 
