@@ -254,7 +254,7 @@ static void a_device_without_bf16_trains_in_fp16(void **state)
                      NEST_BAD_INPUT);
     assert_string_equal(
         test_input_faults(&input),
-        "::1:1: train.precision: device v100-sxm2-32gb has no bf16 rate; it has fp16\n");
+        "::1:1: train.precision: device v100-sxm2-32gb has no bf16 rate; it has fp16, fp32\n");
 }
 
 static void every_value_sets_itself(void **state)
