@@ -161,7 +161,7 @@ static void fill_tied(const struct nest_problem *problem, const struct nest_stra
                                            (double)(bytes.gradient * whole));
 }
 
-static int groups_in_use(const struct nest_strategy *s)
+int nest_groups_in_use(const struct nest_strategy *s)
 {
     const int64_t dense = nest_strategy_dp(s) * s->cp;
     int groups = 0;
@@ -210,7 +210,7 @@ void nest_cost_table_fill(const struct nest_problem *problem, const struct nest_
     out->dp_overlap = problem->overlap.dp;
     out->buffers = bucket_bytes(&problem->train, strategy);
     out->reserve =
-        (int64_t)(device->reserve_base + groups_in_use(strategy) * device->reserve_per_group);
+        (int64_t)(device->reserve_base + nest_groups_in_use(strategy) * device->reserve_per_group);
     out->reserve_pipeline = (int64_t)device->reserve_per_group;
 }
 

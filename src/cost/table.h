@@ -87,6 +87,10 @@ struct nest_stage_cost {
 void nest_stage_update(const struct nest_cost_table *table, int64_t dense_sync, int64_t expert_sync,
                        int64_t optimized, nest_ps bw, nest_ps *sync, nest_ps *optimizer);
 
+/* Kinds of communicator groups that the strategy uses, those of a pipeline apart; each reserves
+ * memory on every device. */
+int nest_groups_in_use(const struct nest_strategy *strategy);
+
 /* Bytes of scratch that nest_cost_table_fill needs for a chain of `layers` over `levels`. */
 size_t nest_cost_table_bytes(int layers, int levels);
 

@@ -194,6 +194,13 @@ static void bound_width(const struct nest_bounds *bounds, const struct nest_stra
         const struct nest_run *run = &model->run[i];
         struct nest_layer_work work;
         nest_layer_work(&bounds->problem, &model->kind[run->kind], strategy, &work);
+        if (i == 0 && i != bulk) {
+            out->has_first = true;
+            out->first = work;
+        } else if (i == model->runs - 1 && i != bulk) {
+            out->has_last = true;
+            out->last = work;
+        }
         nest_ps least = NEST_PS_MAX;
         for (int m = 0; m < bounds->space->modes; m++) {
             struct nest_layer_cost cost;
@@ -294,6 +301,32 @@ static nest_ps whole_traffic(const struct nest_cluster *cluster, const struct ne
     return traffic;
 }
 
+static int64_t state_of(const struct nest_layer_cost *cost)
+{
+    return cost->weights + cost->gradients + cost->optimizer;
+}
+
+/* What a device keeps besides the bulk; places do not matter. */
+static void measure_ends(const struct nest_problem *problem, const struct nest_space *space,
+                         const struct nest_bound *bound, const struct nest_strategy *strategy,
+                         struct nest_room *out)
+{
+    const struct nest_device_spec *device = problem->cluster->device;
+    struct nest_layer_cost cost;
+    out->limit =
+        problem->memory_limit -
+        (int64_t)(device->reserve_base + nest_groups_in_use(strategy) * device->reserve_per_group);
+    if (bound->has_first) {
+        nest_layer_price(problem, &bound->first, strategy, &alone, space->mode[0], &cost);
+        out->first_state = state_of(&cost);
+    }
+    if (bound->has_last) {
+        nest_layer_price(problem, &bound->last, strategy, &alone, space->mode[0], &cost);
+        out->last_state = state_of(&cost);
+        out->last_peak = cost.logits;
+    }
+}
+
 /* Prices one bulk layer on the problem's cluster at a place. */
 static void measure_at(const struct nest_problem *problem, const struct nest_space *space,
                        const struct nest_bound *bound, const struct nest_strategy *strategy,
@@ -302,13 +335,14 @@ static void measure_at(const struct nest_problem *problem, const struct nest_spa
     for (int m = 0; m < space->modes; m++) {
         struct nest_layer_cost cost;
         nest_layer_price(problem, &bound->work, strategy, placement, space->mode[m], &cost);
-        out->state = cost.weights + cost.gradients + cost.optimizer;
+        out->state = state_of(&cost);
         out->activations[m] = cost.activations;
-        out->memory[m] = problem->memory_limit - (int64_t)problem->cluster->device->reserve_base -
-                         cost.working - cost.gathered;
+        out->memory[m] = out->limit - cost.working - cost.gathered;
         out->time[m] = cost.fw + cost.bw;
     }
-    out->traffic = whole_traffic(problem->cluster, problem, bound, strategy, placement);
+    out->traffic = placement == &alone
+                       ? 0
+                       : whole_traffic(problem->cluster, problem, bound, strategy, placement);
 }
 
 /* Totals from the times of one layer. */
@@ -343,10 +377,13 @@ void nest_room_measure(const struct nest_bounds *bounds, const struct nest_famil
     if (knowledge == NEST_KNOWS_ORDER) {
         place_experts(bounds, strategy, pp, &placement);
     }
-    measure_at(&bounds->problem, bounds->space, bound, strategy, &placement, out);
+    measure_ends(&bounds->problem, bounds->space, bound, strategy, out);
+    measure_at(&bounds->problem, bounds->space, bound, strategy,
+               knowledge == NEST_KNOWS_DP ? &alone : &placement, out);
     if (knowledge == NEST_KNOWS_DP) {
-        out->traffic = 0;
+        /* The stage that keeps least state may gather most. */
         for (int m = 0; m < out->modes; m++) {
+            out->memory[m] = out->limit;
             out->time[m] = bound->bulk_time[m];
         }
     } else {
@@ -362,8 +399,9 @@ void nest_room_measure_placed(const struct nest_bounds *bounds, const struct nes
     const struct nest_space *space = bounds->space;
     *out = (struct nest_room){.bound = bound, .modes = space->modes};
     out->microbatches = microbatches(bounds, family, nest_strategy_dp(strategy));
+    measure_ends(space->problem, space, bound, strategy, out);
     for (int i = 0; i < places; i++) {
-        struct nest_room one;
+        struct nest_room one = *out;
         measure_at(space->problem, space, bound, strategy, &placement[i], i == 0 ? out : &one);
         for (int m = 0; i > 0 && m < space->modes; m++) {
             out->time[m] = lesser(out->time[m], one.time[m]);
@@ -389,7 +427,13 @@ static int64_t held(const struct nest_room *room, const struct nest_grid *grid, 
         v > 1 ? nest_chunks_in_flight(stage, grid->pp, v, m) : (from_end < m ? from_end : m);
     const int64_t kept = flights * room->activations[mode];
     const int64_t bytes = v * room->state + kept;
-    const int64_t memory = room->memory[mode] + spare_blocks(grid, stage) * (room->state + kept);
+    int64_t memory = room->memory[mode];
+    if (from_end == 1 && room->limit - room->last_peak < memory) {
+        memory = room->limit - room->last_peak;
+    }
+    memory -= stage == 0 ? room->first_state : 0;
+    memory -= from_end == 1 ? room->last_state : 0;
+    memory += spare_blocks(grid, stage) * room->state; /* the largest chunk is never short */
     return memory < 0 ? 0 : bytes > 0 ? memory / bytes : INT32_MAX;
 }
 

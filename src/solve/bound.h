@@ -11,7 +11,7 @@
 #ifndef NEST_SOLVE_BOUND_H
 #define NEST_SOLVE_BOUND_H
 
-#include "cost/layer.h"
+#include "cost/table.h"
 #include "solve/enumerate.h"
 
 /* A space seen through its least costs. */
@@ -33,6 +33,8 @@ struct nest_bound {
     int64_t bulk;                       /* layers of the bulk */
     nest_ps bulk_time[NEST_RECOMPUTES]; /* one of them, by index of nest_space.mode */
     struct nest_layer_work work;        /* of one of them; unused with several widths */
+    bool has_first, has_last;           /* the model starts, ends with a layer outside the bulk */
+    struct nest_layer_work first, last; /* that layer */
 };
 
 void nest_bound_family(const struct nest_bounds *bounds, const struct nest_family *family,
@@ -52,6 +54,9 @@ struct nest_room {
     int64_t state;                        /* bytes per bulk layer, whatever the microbatches */
     int64_t activations[NEST_RECOMPUTES]; /* bytes per bulk layer and microbatch in flight */
     int64_t memory[NEST_RECOMPUTES];      /* bytes for both on one device */
+    int64_t first_state, last_state;      /* bytes of the layers at the ends, outside the bulk */
+    int64_t last_peak;                    /* bytes live while the last one runs */
+    int64_t limit;                        /* bytes of a device that are not reserved */
     nest_ps traffic;                      /* once per step, of all the bulk's parameters */
 };
 

@@ -187,17 +187,28 @@ static bool push_grid(void *context, const struct nest_grid *grid)
     return push(s, &node);
 }
 
-/* The bound of a strategy, with or without its order. */
+/* The bound of a strategy, with or without its order. Without traffic first: memory alone refuses
+ * most shardings. */
 static nest_ps sharp_bound(const struct search *s, const struct node *node)
 {
+    const struct nest_family *family = &s->space->family[node->family];
+    const struct nest_bound *bound = &s->bound[node->family];
+    const nest_ps limit = current_limit(s);
     struct nest_room room;
     if (s->options->exhaustive || s->space->problem->allow_stage_zero) {
         return node->bound;
     }
-    nest_room_measure(
-        &s->bounds, &s->space->family[node->family], &s->bound[node->family], &node->strategy,
-        node->level == STRATEGY ? NEST_KNOWS_ORDER : NEST_KNOWS_SHARDING, node->grid.pp, &room);
-    const nest_ps sharp = nest_room_sharp(&s->bounds, &room, &node->grid, current_limit(s));
+    if (node->level == SHARDING) {
+        nest_room_measure(&s->bounds, family, bound, &node->strategy, NEST_KNOWS_DP, 0, &room);
+        const nest_ps even = nest_room_even(&room, &node->grid, limit);
+        if (even > limit || even == NEST_PS_MAX) {
+            return even;
+        }
+    }
+    nest_room_measure(&s->bounds, family, bound, &node->strategy,
+                      node->level == STRATEGY ? NEST_KNOWS_ORDER : NEST_KNOWS_SHARDING,
+                      node->grid.pp, &room);
+    const nest_ps sharp = nest_room_sharp(&s->bounds, &room, &node->grid, limit);
     return sharp > node->bound ? sharp : node->bound;
 }
 

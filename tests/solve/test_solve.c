@@ -449,7 +449,10 @@ static int64_t check_instance(uint64_t seed, int *found)
     for (size_t i = 0; i < sizeof how / sizeof how[0]; i++) {
         struct nest_result result;
         const enum nest_status status = nest_solve(&made.problem, &how[i], &arena, &result);
-        assert_int_equal(status, b.found ? NEST_OK : NEST_NO);
+        if (status != (b.found ? NEST_OK : NEST_NO)) {
+            describe("brute force", b.found, &b.best, b.step);
+            fail_msg("%s: status %d, instance of seed %" PRIu64, name[i], status, seed);
+        }
         expect(&result, b.found, &b.best, b.step, seed, name[i]);
     }
     *found += b.found;
