@@ -540,7 +540,9 @@ enum nest_status nest_space_build(const struct nest_problem *problem, struct nes
     }
     find_blocks(problem->model, out);
     list_candidates(m);
-    make_all(m);
+    if (out->modes > 0) {
+        make_all(m);
+    }
     for (int i = 0; i < out->families; i++) {
         count_family(out, &out->family[i]);
     }
