@@ -22,8 +22,8 @@ static void expect_ok(enum nest_status status, const struct nest_errors *errors)
     fail_msg("status %d: %s", (int)status, nest_strbuf_text(&text));
 }
 
-void test_scenario_open(struct test_scenario *scenario, const char *model, const char *cluster,
-                        const char *sets, const char *pins)
+static void open_request(struct test_scenario *scenario, struct nest_scenario_request request,
+                         const char *sets, const char *pins)
 {
     memset(scenario, 0, sizeof *scenario);
     struct nest_arena *arena = &scenario->arena;
@@ -39,14 +39,25 @@ void test_scenario_open(struct test_scenario *scenario, const char *model, const
         assert_true(count < SETS_MAX);
         set[count++] = word;
     }
-    const struct nest_scenario_request request = {.model = model,
-                                                  .cluster = cluster,
-                                                  .sets = count,
-                                                  .set = set,
-                                                  .pins = pins[0] != '\0',
-                                                  .pin = &pins};
+    request.sets = count;
+    request.set = set;
+    request.pins = pins[0] != '\0';
+    request.pin = &pins;
     expect_ok(nest_load_scenario(&library, &request, arena, &scenario->spec, &errors), &errors);
     expect_ok(nest_problem_build(&scenario->spec, arena, &scenario->problem, &errors), &errors);
+}
+
+void test_scenario_open(struct test_scenario *scenario, const char *model, const char *cluster,
+                        const char *sets, const char *pins)
+{
+    open_request(scenario, (struct nest_scenario_request){.model = model, .cluster = cluster}, sets,
+                 pins);
+}
+
+void test_scenario_open_file(struct test_scenario *scenario, const char *path, const char *sets,
+                             const char *pins)
+{
+    open_request(scenario, (struct nest_scenario_request){.scenario = path}, sets, pins);
 }
 
 void test_scenario_close(struct test_scenario *scenario)

@@ -16,6 +16,10 @@ struct test_scenario {
  * test with the faults when something is wrong. Release with test_scenario_close. */
 void test_scenario_open(struct test_scenario *scenario, const char *model, const char *cluster,
                         const char *sets, const char *pins);
+
+/* The same from a scenario file. */
+void test_scenario_open_file(struct test_scenario *scenario, const char *path, const char *sets,
+                             const char *pins);
 void test_scenario_close(struct test_scenario *scenario);
 
 /* Solves with one thread; the result lives in the scenario's arena. Fails the test unless there is
