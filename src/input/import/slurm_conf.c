@@ -266,8 +266,7 @@ static bool is_yaml(const struct nest_import_file *file)
     while (nest_lines_next(&lines, &line)) {
         line = nest_piece_trim(line);
         if (line.length > 0 && line.text[0] != '#') {
-            return line.text[0] == '-' || line.text[0] == '[' || line.text[0] == '{' ||
-                   line.text[0] == '%' || !nest_piece_find(line, "=");
+            return strchr("-[{%", line.text[0]) != NULL;
         }
     }
     return false;
