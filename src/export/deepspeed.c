@@ -98,7 +98,7 @@ static enum nest_status check(const struct nest_problem *problem, const struct n
 enum nest_status nest_export_deepspeed(const struct nest_export *in, struct nest_strbuf *out,
                                        struct nest_notes *notes, struct nest_errors *errors)
 {
-    struct nest_plan plan;
+    struct nest_plan plan = {0};
     struct nest_prediction prediction;
     enum nest_status status = nest_lower(in, &deepspeed, &plan, &prediction, notes, errors);
     if (status == NEST_OK) {

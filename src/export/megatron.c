@@ -267,7 +267,7 @@ static void add_launch(const struct nest_export *in, const struct nest_plan *pla
 enum nest_status nest_export_megatron(const struct nest_export *in, struct nest_strbuf *out,
                                       struct nest_notes *notes, struct nest_errors *errors)
 {
-    struct nest_plan plan;
+    struct nest_plan plan = {0};
     struct nest_prediction prediction;
     const enum nest_status status =
         nest_lower(in, &nest_dialect_megatron, &plan, &prediction, notes, errors);

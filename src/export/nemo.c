@@ -93,7 +93,7 @@ static void add_training(const struct nest_problem *problem, const struct nest_p
 enum nest_status nest_export_nemo(const struct nest_export *in, struct nest_strbuf *out,
                                   struct nest_notes *notes, struct nest_errors *errors)
 {
-    struct nest_plan plan;
+    struct nest_plan plan = {0};
     struct nest_prediction prediction;
     const enum nest_status status =
         nest_lower(in, &nest_dialect_megatron, &plan, &prediction, notes, errors);

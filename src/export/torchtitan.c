@@ -168,7 +168,7 @@ static void add_parallelism(const struct titan *t, struct nest_strbuf *out)
 enum nest_status nest_export_torchtitan(const struct nest_export *in, struct nest_strbuf *out,
                                         struct nest_notes *notes, struct nest_errors *errors)
 {
-    struct titan t;
+    struct titan t = {0};
     const enum nest_status status = prepare(in, &t, notes, errors);
     if (status != NEST_OK) {
         return status;
@@ -243,7 +243,7 @@ static void add_toml_parallelism(const struct titan *t, struct nest_strbuf *out)
 enum nest_status nest_export_torchtitan_toml(const struct nest_export *in, struct nest_strbuf *out,
                                              struct nest_notes *notes, struct nest_errors *errors)
 {
-    struct titan t;
+    struct titan t = {0};
     const enum nest_status status = prepare(in, &t, notes, errors);
     if (status != NEST_OK) {
         return status;

@@ -182,6 +182,13 @@ static int longest_run(const struct nest_model *model)
     return longest;
 }
 
+/* sum + count * time; a time that saturates makes the sum saturate. */
+static nest_ps sum_of(nest_ps sum, int count, nest_ps time)
+{
+    const nest_ps part = time > NEST_PS_MAX / count ? NEST_PS_MAX : count * time;
+    return sum + part < NEST_PS_MAX ? sum + part : NEST_PS_MAX;
+}
+
 static void bound_width(const struct nest_bounds *bounds, const struct nest_strategy *strategy,
                         struct nest_bound *out)
 {
@@ -212,9 +219,9 @@ static void bound_width(const struct nest_bounds *bounds, const struct nest_stra
                 out->work = work;
             }
         }
-        out->total += run->count * least;
-        out->front += i < bulk ? run->count * least : 0;
-        out->back += i > bulk ? run->count * least : 0;
+        out->total = sum_of(out->total, run->count, least);
+        out->front = i < bulk ? sum_of(out->front, run->count, least) : out->front;
+        out->back = i > bulk ? sum_of(out->back, run->count, least) : out->back;
         out->largest = least > out->largest ? least : out->largest;
     }
 }
@@ -354,7 +361,8 @@ static void sum_up(const struct nest_bound *bound, struct nest_room *out)
         now = lesser(now, out->time[m]);
         before = lesser(before, bound->bulk_time[m]);
     }
-    out->total = bound->total + bound->bulk * (now - before);
+    const bool endless = bound->total >= NEST_PS_MAX || now >= NEST_PS_MAX;
+    out->total = endless ? NEST_PS_MAX : bound->total + bound->bulk * (now - before);
     out->largest = bound->largest > now ? bound->largest : now;
 }
 

@@ -101,7 +101,7 @@ void nest_solver_free(struct nest_solver *solver)
 static nest_ps remembered_limit(const struct nest_solver *solver,
                                 const struct nest_problem *problem, int top)
 {
-    nest_ps time[REMEMBERED_MAX];
+    nest_ps time[REMEMBERED_MAX] = {0};
     size_t count = 0;
     for (size_t i = 0; i < solver->count; i++) {
         const nest_ps step = recost(problem, &solver->plan[i].plan);
