@@ -20,8 +20,8 @@ static void push_scalar(lua_State *L, const struct nest_node *node)
     }
 }
 
-/* Documents are nested a few levels deep: NEST_JSON_DEPTH bounds the recursion. */
-static void push_node(lua_State *L, const struct nest_node *node)
+/* The reader of documents bounds the recursion: NEST_DOC_DEPTH. */
+void nest_answer_push_node(lua_State *L, const struct nest_node *node)
 {
     luaL_checkstack(L, 4, "too deeply nested");
     if (node->kind == NEST_NODE_SCALAR) {
@@ -30,7 +30,7 @@ static void push_node(lua_State *L, const struct nest_node *node)
     }
     lua_newtable(L);
     for (const struct nest_node *child = node->first; child; child = child->next) {
-        push_node(L, child);
+        nest_answer_push_node(L, child);
         if (node->kind == NEST_NODE_SEQUENCE) {
             lua_rawseti(L, -2, child->index + 1);
         } else {
@@ -55,5 +55,5 @@ void nest_answer_push(lua_State *L, const struct nest_document *document, struct
         luaL_error(L, "not enough memory for the answer");
         return;
     }
-    push_node(L, root);
+    nest_answer_push_node(L, root);
 }

@@ -10,4 +10,8 @@
  * memory is out. */
 void nest_answer_push(lua_State *L, const struct nest_document *document, struct nest_arena *arena);
 
+/* Pushes a tree of input/doc.h: scalars become numbers, booleans, nil or text. */
+struct nest_node;
+void nest_answer_push_node(lua_State *L, const struct nest_node *node);
+
 #endif

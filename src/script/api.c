@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cluster/cluster.h"
+#include "input/doc.h"
 #include "model/model.h"
 #include "script/answer.h"
 #include "script/chart.h"
@@ -171,6 +172,32 @@ static int api_parse(lua_State *L)
     return 1;
 }
 
+/* nest.read(PATH): only what the user named among the script's arguments. */
+static int api_read(lua_State *L)
+{
+    const char *path = luaL_checkstring(L, 1);
+    const struct nest_api *api = api_of(L);
+    bool named = false;
+    for (int i = 0; i < api->arguments; i++) {
+        named |= strcmp(api->argument[i], path) == 0;
+    }
+    if (!named) {
+        return luaL_error(L, "nest.read reads only files that are arguments of the script");
+    }
+    struct nest_arena *arena = nest_push_arena(L);
+    struct nest_errors errors;
+    nest_errors_init(&errors, arena);
+    const char *text = NULL;
+    size_t length = 0;
+    const struct nest_node *root = NULL;
+    if (nest_file_read(path, arena, &text, &length, &errors) != NEST_OK ||
+        nest_doc_parse(path, text, length, arena, &root, &errors) != NEST_OK) {
+        return nest_raise_errors(L, &errors);
+    }
+    nest_answer_push_node(L, root);
+    return 1;
+}
+
 void nest_api_open(lua_State *L, struct nest_api *api)
 {
     static const luaL_Reg functions[] = {
@@ -181,6 +208,7 @@ void nest_api_open(lua_State *L, struct nest_api *api)
         {"lesson", nest_lesson_run},
         {"model", api_model},
         {"parse", api_parse},
+        {"read", api_read},
         {"scenario", nest_scenario_new},
         {"bars", nest_chart_bars},
         {"plot", nest_chart_plot},
@@ -237,6 +265,8 @@ enum nest_status nest_script_run(const struct nest_script *script, struct nest_a
         .api = {.library = script->library,
                 .threads = script->threads,
                 .cancel = script->cancel,
+                .argument = script->argument,
+                .arguments = script->arguments,
                 .params = {.arena = arena}},
     };
     struct nest_sandbox *sandbox = NULL;

@@ -13,8 +13,10 @@
 
 struct nest_api {
     const struct nest_library *library;
-    int threads;               /* of a solve; the answer does not depend on it */
-    const atomic_bool *cancel; /* of a solve; may be NULL */
+    int threads;                 /* of a solve; the answer does not depend on it */
+    const atomic_bool *cancel;   /* of a solve; may be NULL */
+    const char *const *argument; /* of the script: what nest.read may read */
+    int arguments;
     struct nest_params params; /* knobs of clusters that the script builds itself */
 };
 

@@ -39,6 +39,9 @@ const struct nest_reference nest_references[] = {
      "the last slope behind them.",
      "local time = nest.curve {{1e6, 20e-6}, {1e8, 500e-6}}\n"
      "assert(time(5e5) == 20e-6 and time(1e8) == 500e-6)\n"},
+    {"nest.read", "nest.read(PATH)",
+     "A YAML or JSON file as a table. Only a path that is one of the script's arguments is read.",
+     "assert(not pcall(nest.read, \"/etc/hostname\"))\n"},
     {"nest.table", "nest.table(ROWS, COLUMNS)",
      "Prints a list of tables, one line each. A column is a key, or {key, title}; \"plan.tp\" "
      "reaches inside.",
