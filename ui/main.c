@@ -69,7 +69,19 @@ static int explore(const struct nest_explore_request *request)
     return result;
 }
 
+static bool keys_of(int index, struct nest_strbuf *keys, const char **help)
+{
+    const struct nest_action_entry *entry = &nest_actions()[index];
+    if (!entry->name) {
+        return false;
+    }
+    nest_action_keys(entry, keys);
+    *help = entry->help;
+    return true;
+}
+
 int main(int argc, char **argv)
 {
-    return nest_cli_main(argc, argv, explore);
+    const struct nest_explorer explorer = {.open = explore, .keys = keys_of};
+    return nest_cli_main(argc, argv, &explorer);
 }

@@ -179,7 +179,7 @@ static int dispatch(struct nest_cli *cli, int argc, char **argv)
     return run_command(cli, argc - 1, argv + 1);
 }
 
-int nest_cli_main(int argc, char **argv, nest_explorer *explorer)
+int nest_cli_main(int argc, char **argv, const struct nest_explorer *explorer)
 {
     struct nest_cli cli = {.arena = NEST_ARENA_INIT, .out = stdout, .err = stderr};
     cli.explorer = explorer;

@@ -5,6 +5,7 @@
 #ifndef NEST_CLI_CLI_H
 #define NEST_CLI_CLI_H
 
+#include "base/strbuf.h"
 #include "input/load.h"
 
 enum nest_color { NEST_COLOR_AUTO, NEST_COLOR_ALWAYS, NEST_COLOR_NEVER };
@@ -18,13 +19,20 @@ struct nest_explore_request {
     bool ascii;
 };
 
-/* Opens the explorer; returns the exit status, or NEST_EXPLORER_UNAVAILABLE after saying why this
- * terminal cannot show it: the report is printed instead. */
 enum { NEST_EXPLORER_UNAVAILABLE = -1 };
-typedef int nest_explorer(const struct nest_explore_request *request);
+
+/* What the command line knows of the explorer. */
+struct nest_explorer {
+    /* Opens it; returns the exit status, or NEST_EXPLORER_UNAVAILABLE after saying why this
+     * terminal cannot show it: the report is printed instead. */
+    int (*open)(const struct nest_explore_request *request);
+    /* The keys of entry number index as people read them (appended), and what they do (a constant);
+     * false past the last entry. For the manual page. */
+    bool (*keys)(int index, struct nest_strbuf *keys, const char **help);
+};
 
 /* Runs one command line and returns the exit status. Without a command: the explorer where stdin
  * and stdout are terminals (and explorer is not NULL), else what `nest solve` prints. */
-int nest_cli_main(int argc, char **argv, nest_explorer *explorer);
+int nest_cli_main(int argc, char **argv, const struct nest_explorer *explorer);
 
 #endif

@@ -14,8 +14,8 @@ struct nest_cli {
     struct nest_args args;
     struct nest_arena arena; /* freed when the command is over */
     struct nest_errors errors;
-    struct nest_library library; /* of shipped data; found before the command runs */
-    nest_explorer *explorer;     /* NULL: none */
+    struct nest_library library;          /* of shipped data; found before the command runs */
+    const struct nest_explorer *explorer; /* NULL: none */
     FILE *out, *err;
 };
 

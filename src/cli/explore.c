@@ -42,7 +42,7 @@ static int run(struct nest_cli *cli)
     }
     const bool json = nest_args_has(&cli->args, NEST_OPT_JSON);
     if (cli->explorer != NULL && !json && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO)) {
-        const int status = cli->explorer(&request);
+        const int status = cli->explorer->open(&request);
         if (status != NEST_EXPLORER_UNAVAILABLE) {
             return status;
         }

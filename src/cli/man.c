@@ -5,6 +5,8 @@
 #include "cli/help.h"
 #include "cli/version.h"
 
+enum { KEYS_MAX = 256 };
+
 static int run(struct nest_cli *cli);
 
 const struct nest_command nest_command_man = {
@@ -79,6 +81,22 @@ static void write_command(FILE *out, const struct nest_command *command)
     }
 }
 
+static void write_keys(FILE *out, const struct nest_explorer *explorer)
+{
+    const char *help = NULL;
+    struct nest_strbuf keys = NEST_STRBUF_INIT(KEYS_MAX);
+    (void)fputs(".SH KEYS OF THE EXPLORER\n", out);
+    for (int i = 0; explorer->keys(i, &keys, &help); i++) {
+        (void)fputs(".TP\n.B \"", out);
+        write_text(out, nest_strbuf_text(&keys));
+        (void)fputs("\"\n", out);
+        write_text(out, help);
+        (void)fputs(".\n", out);
+        nest_strbuf_clear(&keys);
+    }
+    nest_strbuf_free(&keys);
+}
+
 static int run(struct nest_cli *cli)
 {
     FILE *out = cli->out;
@@ -102,6 +120,9 @@ static int run(struct nest_cli *cli)
     write_options(out, nest_options_scenario);
     (void)fputs(".SH COMMON OPTIONS\n", out);
     write_options(out, nest_options_common);
+    if (cli->explorer != NULL) {
+        write_keys(out, cli->explorer);
+    }
     (void)fputs(".SH EXIT STATUS\n.TP\n.B 0\nDone.\n.TP\n.B 1\nThe answer is no: no feasible plan, "
                 "or an illegal or infeasible configuration.\n.TP\n.B 2\nBad input or usage.\n"
                 ".SH ENVIRONMENT\n.TP\n.B NEST_DATA\nThe folder that holds models/ and "

@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "support/command.h"
 #include "ui/action.h"
 #include "ui/canvas.h"
 #include "ui/input.h"
@@ -56,6 +57,20 @@ static void every_key_is_in_the_readme(void **state)
     }
     nest_strbuf_free(&table);
     free(readme);
+}
+
+static void every_action_is_in_the_manual(void **state)
+{
+    (void)state;
+    struct command_result manual = command_run("man");
+    assert_int_equal(manual.status, 0);
+    for (const struct nest_action_entry *a = nest_actions(); a->name; a++) {
+        /* Up to the first sign that roff writes in its own way. */
+        char start[256];
+        (void)snprintf(start, sizeof start, "%.*s", (int)strcspn(a->help, "-\\"), a->help);
+        assert_non_null(strstr(manual.out, start));
+    }
+    command_free(&manual);
 }
 
 /* ---- Canvas ---- */
@@ -259,6 +274,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_key_means_two_things),
         cmocka_unit_test(every_key_is_in_the_readme),
+        cmocka_unit_test(every_action_is_in_the_manual),
         cmocka_unit_test(text_is_clipped_on_all_sides),
         cmocka_unit_test(control_characters_and_broken_bytes_are_harmless),
         cmocka_unit_test(wide_characters_take_two_columns),
