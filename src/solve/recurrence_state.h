@@ -1,0 +1,140 @@
+/* Inside of the recurrence: what recurrence.c, its bounds and the walk back share. */
+#ifndef NEST_SOLVE_RECURRENCE_STATE_H
+#define NEST_SOLVE_RECURRENCE_STATE_H
+
+#include "solve/recurrence.h"
+
+/* A value of the recurrence. */
+struct nest_label {
+    struct nest_step step;
+    int64_t used; /* the sum of tp over the stages: devices, up to a factor of the strategy */
+};
+
+/* A Pareto set in the pool. */
+struct nest_set {
+    uint32_t from, count;
+};
+
+/* What a stage costs whatever its neighbours and its distance from the end. */
+struct nest_terms {
+    nest_ps busy, bw, sync, optimizer;
+    int64_t fixed;       /* bytes without activations */
+    int64_t activations; /* bytes per microbatch in flight */
+};
+
+/* Equal stages are priced once: a direct-mapped memory of terms. */
+enum { MEMORY_BITS = 12 };
+struct nest_remembered {
+    const struct nest_cost_table *table;
+    uint64_t stage; /* first, last and mode in one number */
+    uint64_t call;  /* tables change between calls */
+    struct nest_terms terms;
+};
+
+struct nest_recurrence {
+    struct nest_label *pool; /* all sets, one after the other */
+    size_t pool_count, pool_capacity;
+    struct nest_label *fresh; /* the set under construction */
+    size_t fresh_count, fresh_capacity;
+    struct nest_set *set; /* [base + first layer][link]; see set_at */
+    size_t set_capacity;
+    size_t *base; /* [place, over all s] where a place's sets start */
+    size_t base_capacity;
+    size_t *places_before; /* [s] places of the stages nearer the end */
+    size_t stages_capacity;
+    nest_ps *least; /* [layers + 1] prefix sums of each layer's least time */
+    size_t least_capacity;
+    nest_ps *largest; /* [layers + 1] largest of those times among the layers before i */
+    size_t largest_capacity;
+    int *run_start; /* [layers] first layer of the run of equal layers that holds i */
+    size_t run_capacity;
+    const struct nest_cost_table **carrier; /* [widths] a table that prices the width's transfers */
+    size_t carrier_capacity;
+    struct nest_remembered *memory;
+    uint64_t call;
+    struct nest_range *range; /* [chunks] of the stage being priced */
+    size_t range_capacity;
+    int64_t virtual_stages; /* v */
+    nest_ps least_link;     /* no transfer of this chain is cheaper */
+    int64_t states;
+    bool out_of_memory;
+    const struct nest_chain *chain;
+    nest_ps limit;
+};
+
+/* One choice for the stage in front of a suffix. */
+struct nest_choice {
+    int s;           /* stages from here to the end */
+    int first, last; /* layers */
+    const struct nest_place *place;
+    struct nest_link in;
+    int mode, zero; /* indices into the chain's modes and the place's tables */
+};
+
+/* What is to be reached: the least step time, then the fewest devices. */
+struct nest_target {
+    nest_ps step;
+    int64_t used;
+};
+
+/* Makes room for `needed` items of `size` bytes; the contents stay. On failure out_of_memory is set
+ * and items returned as they were. */
+void *nest_recurrence_grow(struct nest_recurrence *r, void *items, size_t *capacity, size_t needed,
+                           size_t size);
+#define GROW(r, items, capacity, needed)                                                           \
+    ((items) = nest_recurrence_grow((r), (void *)(items), &(capacity), (size_t)(needed),           \
+                                    sizeof *(items)))
+
+/* Makes room for everything whose size the chain tells, and empties it. False when memory is out.
+ */
+bool nest_recurrence_reserve(struct nest_recurrence *r);
+
+/* Fills least, largest, run_start and least_link for the chain. */
+void nest_recurrence_prepare(struct nest_recurrence *r);
+
+/* True if no plan within the limit has this suffix: `ahead` stages must still hold the layers
+ * before `first`, at the least that those can cost. */
+bool nest_recurrence_hopeless(const struct nest_recurrence *r, struct nest_step step, int first,
+                              int ahead);
+
+/* The stage between its two links. False if it does not fit in memory. */
+bool nest_recurrence_price(struct nest_recurrence *r, const struct nest_choice *c,
+                           struct nest_link out, struct nest_stage_cost *cost);
+
+/* Adds to the fresh set every value of one choice: over the arcs to the successor's places and the
+ * values there. */
+void nest_recurrence_extend(struct nest_recurrence *r, const struct nest_choice *c);
+
+/* The best value at the head of the pipeline, all places of the first stage considered. */
+struct nest_target nest_recurrence_best(const struct nest_recurrence *r);
+
+/* Re-derives the plan that reaches the target. */
+void nest_recurrence_walk(struct nest_recurrence *r, struct nest_target target,
+                          struct nest_chosen *chosen);
+
+/* Where nothing is: no neighbour. */
+static const struct nest_link open_end = {-1, 0};
+
+static inline struct nest_set *set_at(const struct nest_recurrence *r, int s, int place, int first,
+                                      int link)
+{
+    const int links = r->chain->layout->place[s][place].links;
+    return &r->set[r->base[r->places_before[s] + (size_t)place] + (size_t)first * (size_t)links +
+                   (size_t)link];
+}
+
+/* c(l) of the boundary after layer `after`: the narrower end divides the tensor. */
+static inline nest_ps transfer(const struct nest_recurrence *r, int after, struct nest_link link)
+{
+    return link.level < 0 ? 0 : nest_stage_transfer(r->carrier[link.width], after, link.level);
+}
+
+/* False where an interleaved chain fixes the ends of the pipeline elsewhere. */
+static inline bool is_open(const struct nest_chain *chain, int s, int place)
+{
+    const struct nest_interleave *in = chain->interleave;
+    return !in || ((s > 1 || place == in->last_place) &&
+                   (s < chain->layout->stages || in->wrap_level_of[place] == in->wrap_level));
+}
+
+#endif
