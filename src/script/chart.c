@@ -234,7 +234,10 @@ int nest_chart_plot(lua_State *L)
     char line[WIDTH_MAX + 64], label[32];
     for (int row = 0; row < height; row++) {
         const double value = top - (top - bottom) * row / (height - 1);
-        snprintf(label, sizeof(label), row % 4 == 0 || row == height - 1 ? "%.4g" : "", value);
+        label[0] = '\0';
+        if (row % 4 == 0 || row == height - 1) {
+            snprintf(label, sizeof(label), "%.4g", value);
+        }
         snprintf(line, sizeof(line), "%10s |%.*s", label, width,
                  grid + (size_t)row * (size_t)width);
         print_line(L, line);

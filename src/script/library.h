@@ -9,10 +9,6 @@
  * first checks the budgets; those with loops inside C have bounded arguments. Raises on error. */
 void nest_library_open_lua(lua_State *L, uint64_t seed, int unsafe);
 
-/* Pushes an array of the keys of the table at index: numbers ascending, strings by bytes, false,
- * true, and the rest as they come. Whoever reads a table from C reads it in this order. */
-void nest_library_push_keys(lua_State *L, int index);
-
 /* Pushes function wrapped so that it checks the budgets before and after. */
 void nest_library_push_checked(lua_State *L, lua_CFunction function);
 

@@ -6,7 +6,7 @@
 #include "input/set.h"
 #include "plan/problem.h"
 #include "script/answer.h"
-#include "script/library.h"
+#include "script/ordered.h"
 #include "script/override.h"
 #include "script/tree.h"
 #include "solve/peers/peer.h"
@@ -154,7 +154,7 @@ static void each_pair(lua_State *L, int index, struct scenario *scenario,
                       void (*one)(lua_State *, struct scenario *, const char *, int))
 {
     const int table = lua_absindex(L, index);
-    nest_library_push_keys(L, table);
+    nest_ordered_keys(L, table);
     const int keys = lua_gettop(L);
     const lua_Integer count = (lua_Integer)lua_rawlen(L, keys);
     for (lua_Integer i = 1; i <= count; i++) {

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/json.h"
-#include "script/library.h"
+#include "script/ordered.h"
 #include "script/sandbox.h"
 
 enum { DEPTH_MAX = 16, MESSAGE_MAX = 4096 };
@@ -191,7 +191,7 @@ static void convert_mapping(lua_State *L, int table, struct nest_arena *arena,
                             struct nest_node *node, int depth)
 {
     struct nest_node *last = NULL;
-    nest_library_push_keys(L, table);
+    nest_ordered_keys(L, table);
     const int keys = lua_gettop(L);
     const lua_Integer count = (lua_Integer)lua_rawlen(L, keys);
     for (lua_Integer i = 1; i <= count; i++) {
