@@ -169,14 +169,20 @@ static struct demand hierarchical(const struct nest_cluster *cluster, const stru
     return demand;
 }
 
-/* Hops from the leaves of a tree over m groups: a chain among few neighbours, else its depth. */
+/* Least k with 2^k >= m. */
+static int steps_to(int64_t m)
+{
+    return m <= 1 ? 0 : 64 - __builtin_clzll((unsigned long long)(m - 1));
+}
+
+/* Hops from the leaves of a tree over m groups: a chain among up to 8 neighbours, else its depth.
+ */
 static double depth(enum side side, int64_t m)
 {
-    const double members = (double)m;
     if (side == NETWORK) {
-        return ceil(log2(members));
+        return (double)steps_to(m);
     }
-    return m <= 8 ? members - 1.0 : 7.0 + ceil(log2(members / 8.0));
+    return m <= 8 ? (double)(m - 1) : (double)(7 + steps_to(m) - 3);
 }
 
 /* Two trees, each over half of the buffer. An inner group passes the buffer up and down; of two
