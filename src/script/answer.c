@@ -9,13 +9,12 @@ enum { DOCUMENT_MAX = 64 << 20 };
 
 static void push_scalar(lua_State *L, const struct nest_node *node)
 {
-    if (node->quoted) {
-        lua_pushstring(L, node->text);
-    } else if (strcmp(node->text, "true") == 0 || strcmp(node->text, "false") == 0) {
+    const bool plain = !node->quoted;
+    if (plain && (strcmp(node->text, "true") == 0 || strcmp(node->text, "false") == 0)) {
         lua_pushboolean(L, node->text[0] == 't');
-    } else if (nest_node_is_null(node)) {
+    } else if (plain && nest_node_is_null(node)) {
         lua_pushnil(L);
-    } else if (lua_stringtonumber(L, node->text) == 0) {
+    } else if (!plain || lua_stringtonumber(L, node->text) == 0) {
         lua_pushstring(L, node->text);
     }
 }
