@@ -32,6 +32,7 @@ enum nest_status nest_cli_solve(struct nest_cli *cli, const struct nest_problem 
 {
     const struct nest_solve_options options = {
         .top = top,
+        .by_shape = !nest_args_has(&cli->args, NEST_OPT_TOP),
         .threads = nest_cli_threads(cli),
         .exhaustive = nest_args_has(&cli->args, NEST_OPT_EXHAUSTIVE),
     };

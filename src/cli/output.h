@@ -9,7 +9,7 @@
 bool nest_cli_json(struct nest_cli *cli, const struct nest_document *document);
 
 /* Searches with the options of the command line (--threads, --exhaustive) for the best `top` plans,
- * which live in arena.
+ * which live in arena; without --top they differ in shape, not only in shard group or order.
  * Fills the progress's seconds. Returns the solver's status; NEST_BAD_INPUT for a bad option. */
 enum nest_status nest_cli_solve(struct nest_cli *cli, const struct nest_problem *problem, int top,
                                 struct nest_arena *arena, struct nest_result *out);

@@ -85,6 +85,7 @@ static void solve(struct job *job)
     if (answer) {
         const struct nest_solve_options options = {
             .top = session->top,
+            .by_shape = true,
             .threads = session->threads,
             .cancel = &session->cancel,
             .progress = on_progress,

@@ -59,9 +59,41 @@ static nest_ps current_limit(const struct search *s)
     return s->found == s->options->top ? s->best[s->found - 1].step : s->limit;
 }
 
+/* The degrees alone: everything of a strategy but where its groups lie. */
+static bool same_shape(const struct nest_plan *a, const struct nest_plan *b)
+{
+    const struct nest_strategy *x = &a->strategy;
+    const struct nest_strategy *y = &b->strategy;
+    return a->stages == b->stages && x->tp == y->tp && x->cp == y->cp && x->ep == y->ep &&
+           x->etp == y->etp && x->micro_batch == y->micro_batch &&
+           x->virtual_stages == y->virtual_stages && x->zero == y->zero &&
+           nest_strategy_dp(x) == nest_strategy_dp(y);
+}
+
+/* Takes the plan of the same shape off the list when the new one beats it. False: it does not. */
+static bool displace(struct search *s, const struct nest_plan *plan, nest_ps step)
+{
+    for (int i = 0; i < s->found; i++) {
+        if (!same_shape(plan, &s->best[i].plan)) {
+            continue;
+        }
+        if (nest_plan_compare(plan, step, &s->best[i].plan, s->best[i].step) >= 0) {
+            return false;
+        }
+        const struct best slot = s->best[i];
+        memmove(&s->best[i], &s->best[i + 1], (size_t)(s->found - 1 - i) * sizeof *s->best);
+        s->best[--s->found] = slot;
+        return true;
+    }
+    return true;
+}
+
 static void keep_plan(struct search *s, const struct nest_plan *plan, nest_ps step)
 {
     const int top = s->options->top;
+    if (s->options->by_shape && !displace(s, plan, step)) {
+        return;
+    }
     int at = s->found;
     while (at > 0 &&
            nest_plan_compare(plan, step, &s->best[at - 1].plan, s->best[at - 1].step) < 0) {

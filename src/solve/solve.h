@@ -21,6 +21,7 @@ struct nest_solution {
 
 struct nest_solve_options {
     int top;                   /* K best, one per (strategy, pp, dp); at least 1 */
+    bool by_shape;             /* list one plan per shape: shard group, device order and sp apart */
     int threads;               /* at least 1; the answer does not depend on it */
     bool exhaustive;           /* no bounds: the same plans, slowly */
     const atomic_bool *cancel; /* polled between strategies; may be NULL */
