@@ -59,15 +59,13 @@ static nest_ps current_limit(const struct search *s)
     return s->found == s->options->top ? s->best[s->found - 1].step : s->limit;
 }
 
-/* The degrees alone: everything of a strategy but where its groups lie. */
+/* The same degrees and ZeRO stage; only how they are carried out differs. */
 static bool same_shape(const struct nest_plan *a, const struct nest_plan *b)
 {
     const struct nest_strategy *x = &a->strategy;
     const struct nest_strategy *y = &b->strategy;
     return a->stages == b->stages && x->tp == y->tp && x->cp == y->cp && x->ep == y->ep &&
-           x->etp == y->etp && x->micro_batch == y->micro_batch &&
-           x->virtual_stages == y->virtual_stages && x->zero == y->zero &&
-           nest_strategy_dp(x) == nest_strategy_dp(y);
+           x->zero == y->zero && nest_strategy_dp(x) == nest_strategy_dp(y);
 }
 
 /* Takes the plan of the same shape off the list when the new one beats it. False: it does not. */

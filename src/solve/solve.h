@@ -21,7 +21,7 @@ struct nest_solution {
 
 struct nest_solve_options {
     int top;                   /* K best, one per (strategy, pp, dp); at least 1 */
-    bool by_shape;             /* list one plan per shape: shard group, device order and sp apart */
+    bool by_shape;             /* list one plan per (tp, pp, dp, cp, ep, zero) */
     int threads;               /* at least 1; the answer does not depend on it */
     bool exhaustive;           /* no bounds: the same plans, slowly */
     const atomic_bool *cancel; /* polled between strategies; may be NULL */
