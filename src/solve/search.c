@@ -15,8 +15,9 @@ struct node {
     int64_t number; /* order of birth: breaks ties */
     enum level level;
     int family;
-    struct nest_grid grid;         /* of GRID and STRATEGY */
-    struct nest_strategy strategy; /* of STRATEGY; of SHARDING without the order */
+    struct nest_grid grid; /* of GRID and STRATEGY */
+    int zero;              /* of SHARDING and STRATEGY, as the next two */
+    int64_t shard, dp_in;  /* dp_in is dp while the order is open */
 };
 
 /* One of the best plans so far. */
@@ -48,6 +49,17 @@ struct search {
     int room_family;
     int64_t room_dp;
 };
+
+static struct nest_strategy strategy_of(const struct search *s, const struct node *node)
+{
+    struct nest_strategy strategy = s->space->family[node->family].strategy;
+    strategy.virtual_stages = node->grid.virtual_stages;
+    strategy.zero = node->zero;
+    strategy.shard = node->shard;
+    strategy.dp_in = node->dp_in;
+    strategy.dp_out = node->grid.dp / node->dp_in;
+    return strategy;
+}
 
 /* ---- The list of the best ---- */
 
@@ -125,11 +137,10 @@ static bool loses(const struct search *s, const struct node *node)
     if (problem->allow_stage_tp || problem->allow_stage_zero) {
         return false;
     }
-    const struct nest_strategy *strategy = &node->strategy;
-    const int64_t width = nest_strategy_width(strategy);
-    struct nest_plan least = {.strategy = *strategy, .stages = node->grid.pp};
-    least.devices_used = width * nest_strategy_dp(strategy) * node->grid.pp;
-    least.strategy.span = width * strategy->dp_in * node->grid.pp;
+    struct nest_plan least = {.strategy = strategy_of(s, node), .stages = node->grid.pp};
+    const int64_t width = nest_strategy_width(&least.strategy) * node->grid.pp;
+    least.devices_used = width * node->grid.dp;
+    least.strategy.span = width * node->dp_in;
     const struct best *worst = &s->best[s->found - 1];
     return nest_plan_compare(&least, limit, &worst->plan, worst->step) > 0;
 }
@@ -224,18 +235,19 @@ static nest_ps sharp_bound(const struct search *s, const struct node *node)
     const struct nest_family *family = &s->space->family[node->family];
     const struct nest_bound *bound = &s->bound[node->family];
     const nest_ps limit = current_limit(s);
+    const struct nest_strategy strategy = strategy_of(s, node);
     struct nest_room room;
     if (s->options->exhaustive || s->space->problem->allow_stage_zero) {
         return node->bound;
     }
     if (node->level == SHARDING) {
-        nest_room_measure(&s->bounds, family, bound, &node->strategy, NEST_KNOWS_DP, 0, &room);
+        nest_room_measure(&s->bounds, family, bound, &strategy, NEST_KNOWS_DP, 0, &room);
         const nest_ps even = nest_room_even(&room, &node->grid, limit);
         if (even > limit || even == NEST_PS_MAX) {
             return even;
         }
     }
-    nest_room_measure(&s->bounds, family, bound, &node->strategy,
+    nest_room_measure(&s->bounds, family, bound, &strategy,
                       node->level == STRATEGY ? NEST_KNOWS_ORDER : NEST_KNOWS_SHARDING,
                       node->grid.pp, &room);
     const nest_ps sharp = nest_room_sharp(&s->bounds, &room, &node->grid, limit);
@@ -247,7 +259,9 @@ static bool push_sharding(void *context, const struct nest_strategy *strategy)
     struct search *s = context;
     struct node node = s->parent;
     node.level = SHARDING;
-    node.strategy = *strategy;
+    node.zero = strategy->zero;
+    node.shard = strategy->shard;
+    node.dp_in = strategy->dp_in;
     node.bound = sharp_bound(s, &node);
     return push(s, &node);
 }
@@ -257,7 +271,9 @@ static bool push_strategy(void *context, const struct nest_strategy *strategy)
     struct search *s = context;
     struct node node = s->parent;
     node.level = STRATEGY;
-    node.strategy = *strategy;
+    node.zero = strategy->zero;
+    node.shard = strategy->shard;
+    node.dp_in = strategy->dp_in;
     node.bound = sharp_bound(s, &node);
     return push(s, &node);
 }
@@ -265,6 +281,7 @@ static bool push_strategy(void *context, const struct nest_strategy *strategy)
 static void expand(struct search *s, const struct node *node)
 {
     const struct nest_family *family = &s->space->family[node->family];
+    struct nest_strategy strategy;
     s->parent = *node;
     switch (node->level) {
     case FAMILY:
@@ -274,7 +291,8 @@ static void expand(struct search *s, const struct node *node)
         (void)nest_space_each_sharding(s->space, family, &node->grid, push_sharding, s);
         break;
     case SHARDING:
-        (void)nest_space_each_order(s->space, &node->strategy, push_strategy, s);
+        strategy = strategy_of(s, node);
+        (void)nest_space_each_order(s->space, &strategy, push_strategy, s);
         break;
     case STRATEGY:
         break;
@@ -304,7 +322,8 @@ static void report(struct search *s)
 
 /* Without a limit the recurrence visits everything; a plan near the bound is found faster. */
 static enum nest_status solve_wider(struct nest_single *single, const struct nest_family *family,
-                                    const struct nest_bound *bound, const struct node *node,
+                                    const struct nest_bound *bound,
+                                    const struct nest_strategy *strategy, const struct node *node,
                                     nest_ps limit, struct nest_plan *plan, nest_ps *step)
 {
     enum nest_status status = NEST_NO;
@@ -312,11 +331,11 @@ static enum nest_status solve_wider(struct nest_single *single, const struct nes
         const nest_ps near =
             i < 3 && node->bound > 0 ? node->bound + (node->bound >> (3 - i)) : limit;
         if (near >= limit || i == 3) {
-            return nest_single_solve(single, family, bound, &node->strategy, node->grid.pp, limit,
-                                     plan, step);
+            return nest_single_solve(single, family, bound, strategy, node->grid.pp, limit, plan,
+                                     step);
         }
-        status = nest_single_solve(single, family, bound, &node->strategy, node->grid.pp, near,
-                                   plan, step);
+        status =
+            nest_single_solve(single, family, bound, strategy, node->grid.pp, near, plan, step);
     }
     return status;
 }
@@ -325,13 +344,15 @@ static enum nest_status solve_wider(struct nest_single *single, const struct nes
 static void solve(struct search *s, struct nest_single *single, const struct node *node)
 {
     const nest_ps limit = current_limit(s);
+    const struct nest_strategy strategy = strategy_of(s, node);
     struct nest_plan plan;
     nest_ps step;
     const int64_t states = single->states;
     s->working++;
     pthread_mutex_unlock(&s->lock);
-    const enum nest_status status = solve_wider(single, &s->space->family[node->family],
-                                                &s->bound[node->family], node, limit, &plan, &step);
+    const enum nest_status status =
+        solve_wider(single, &s->space->family[node->family], &s->bound[node->family], &strategy,
+                    node, limit, &plan, &step);
     pthread_mutex_lock(&s->lock);
     s->working--;
     s->progress.solved++;
