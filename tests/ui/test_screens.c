@@ -236,10 +236,10 @@ static void the_command_line_is_shown_and_copied(void **state)
     (void)state;
     struct terminal *t = start(80, 24);
     terminal_type(t, ":set spine.oversubscription 16\r");
-    terminal_expect(t, "2:1 → 16:1");
+    terminal_expect(t, "2:1 → 16:1:  step");
     terminal_expect_solved(t);
     terminal_type(t, ":pin pp 4\r");
-    terminal_expect(t, "pp=4");
+    terminal_expect(t, "pp free → 4:  step");
     terminal_expect_solved(t);
     terminal_keys(t, "y");
     terminal_expect(t, "The same plan");

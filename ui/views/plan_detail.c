@@ -1,12 +1,48 @@
 /* The figures behind a stage, a bar, a group or an alternative, as lines of text. */
 #include <inttypes.h>
+#include <string.h>
 
 #include "base/units.h"
 #include "input/set.h"
+#include "plan/explain.h"
 #include "plan/words.h"
 #include "ui/views/plan_parts.h"
 
-enum { TEXT = 256 };
+enum { TEXT = 256, EXPLANATION_MAX = 1 << 20, EXPLANATION_WIDTH = 68, HANGING = 6 };
+
+/* The first bytes of a line that fit, broken at a space where there is one. */
+static size_t fitting(const char *line, size_t length, size_t width)
+{
+    if (length <= width) {
+        return length;
+    }
+    size_t at = width;
+    while (at > width / 2 && line[at] != ' ') {
+        at--;
+    }
+    return line[at] == ' ' ? at : width;
+}
+
+/* The explanation is written for a wide page; on the smallest screen its lines are folded. */
+static void add_folded(struct nest_strbuf *out, const struct nest_strbuf *page)
+{
+    for (const char *line = nest_strbuf_text(page); *line != '\0';) {
+        size_t left = strcspn(line, "\n");
+        size_t width = EXPLANATION_WIDTH;
+        for (bool again = false; left > 0 || !again; again = true) {
+            const size_t part = fitting(line, left, width);
+            nest_strbuf_printf(out, "%*s%.*s\n", again ? HANGING : 0, "", (int)part, line);
+            line += part;
+            left -= part;
+            const size_t spaces = strspn(line, " ");
+            const size_t skipped = spaces < left ? spaces : left;
+            line += skipped;
+            left -= skipped;
+            width = EXPLANATION_WIDTH - HANGING;
+        }
+        line += *line == '\n';
+    }
+}
 
 static void add_time(struct nest_strbuf *out, const char *name, nest_ps time, nest_ps whole)
 {
@@ -65,6 +101,12 @@ static void stage_detail(const struct nest_solution *best, const struct nest_sna
     nest_strbuf_add(out, "\n\1Once a step\n");
     add_time(out, "gradient sync", cost->sync, 0);
     add_time(out, "optimizer", cost->optimizer, 0);
+    struct nest_strbuf page = NEST_STRBUF_INIT(EXPLANATION_MAX);
+    nest_strbuf_add(out, "\n\1Where it comes from\n");
+    nest_explain_time(snapshot->solved, &best->plan, &best->prediction, index, &page);
+    nest_explain_memory(snapshot->solved, &best->plan, &best->prediction, index, &page);
+    add_folded(out, &page);
+    nest_strbuf_free(&page);
 }
 
 static void figures(const struct nest_solution *solution, struct nest_strbuf *out)
@@ -123,6 +165,15 @@ static void plan_detail(const struct nest_solution *solution, struct nest_strbuf
     figures(solution, out);
 }
 
+static void step_explanation(const struct nest_solution *solution, struct nest_strbuf *out)
+{
+    struct nest_strbuf page = NEST_STRBUF_INIT(EXPLANATION_MAX);
+    nest_strbuf_add(out, "\n\1Where it comes from\n");
+    nest_explain_step(&solution->plan, &solution->prediction, &page);
+    add_folded(out, &page);
+    nest_strbuf_free(&page);
+}
+
 void nest_plan_view_detail(const struct nest_plan_view *view, const struct nest_snapshot *snapshot,
                            struct nest_strbuf *title, struct nest_strbuf *text)
 {
@@ -140,6 +191,7 @@ void nest_plan_view_detail(const struct nest_plan_view *view, const struct nest_
     case NEST_PANE_STEP:
         nest_strbuf_add(title, "Step");
         plan_detail(best, text);
+        step_explanation(best, text);
         break;
     case NEST_PANE_ALTERNATIVES:
         nest_strbuf_printf(title, "Plan number %d", spot->index + 1);
