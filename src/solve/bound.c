@@ -17,12 +17,19 @@ static const struct nest_placement alone = {
 
 static bool is_switched(const struct nest_cluster *cluster)
 {
-    bool switched = cluster->uniform && cluster->levels > 1;
+    bool switched = cluster->levels > 1;
     for (int l = 1; l < cluster->levels; l++) {
         const enum nest_level_kind kind = cluster->level[l].kind;
         switched = switched && (kind == NEST_LEVEL_SWITCH || kind == NEST_LEVEL_RAIL);
     }
     return switched;
+}
+
+/* Whether every innermost group is as large as the largest. */
+static bool has_equal_innermost(const struct nest_cluster *cluster)
+{
+    const struct nest_level *inner = &cluster->level[0];
+    return cluster->uniform || inner->groups * inner->capacity == cluster->devices;
 }
 
 void nest_bounds_init(struct nest_bounds *bounds, const struct nest_space *space)
@@ -31,7 +38,7 @@ void nest_bounds_init(struct nest_bounds *bounds, const struct nest_space *space
     struct nest_cluster *cluster = &bounds->cluster;
     *cluster = *space->problem->cluster;
     bounds->problem.cluster = cluster;
-    bounds->tiled = cluster->uniform;
+    bounds->tiled = has_equal_innermost(cluster);
     bounds->switched = is_switched(cluster);
     struct nest_level *outer = &cluster->level[1];
     for (int l = 1; l < cluster->levels; l++) {
