@@ -27,17 +27,6 @@ static void take_signals(struct nest_app *app)
     }
 }
 
-static void take_input(struct nest_app *app)
-{
-    for (;;) {
-        const struct nest_event event = nest_input_next();
-        if (event.kind == NEST_EVENT_NONE || app->done) {
-            return;
-        }
-        nest_app_handle(app, &event);
-    }
-}
-
 static void draw(struct nest_app *app, struct nest_canvas *canvas)
 {
     (void)nest_screen_measure(app->screen);
@@ -45,6 +34,22 @@ static void draw(struct nest_app *app, struct nest_canvas *canvas)
     if (nest_canvas_resize(canvas, app->screen->width, app->screen->height)) {
         nest_app_draw(app, canvas);
         nest_screen_show(app->screen, canvas);
+    }
+}
+
+/* A key or a click that follows a change of size means the screen of the new size: which panes
+ * there are, and whether any, is known only once that is laid out. */
+static void take_input(struct nest_app *app, struct nest_canvas *canvas)
+{
+    for (;;) {
+        const struct nest_event event = nest_input_next();
+        if (event.kind == NEST_EVENT_NONE || app->done) {
+            return;
+        }
+        if (nest_screen_measure(app->screen)) {
+            draw(app, canvas);
+        }
+        nest_app_handle(app, &event);
     }
 }
 
@@ -62,7 +67,7 @@ int nest_app_run(struct nest_app *app)
             break;
         }
         take_signals(app);
-        take_input(app);
+        take_input(app, &canvas);
         if (source[TERMINAL].revents & (POLLHUP | POLLERR | POLLNVAL)) {
             app->status = status_of(SIGHUP);
             break;

@@ -1,5 +1,6 @@
 /* What the built explorer shows, character by character and attribute by attribute. */
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -104,6 +105,24 @@ static void resizing_redraws_and_comes_back(void **state)
     terminal_expect(t, "CLUSTER");
     terminal_expect_solved(t);
     terminal_expect_golden(t, "start-80x24");
+    quit(t);
+}
+
+/* Keys that wait behind a change of size: the program sees both at once, as on a busy machine. */
+static void keys_behind_a_resize_mean_the_new_screen(void **state)
+{
+    (void)state;
+    struct terminal *t = start(120, 40);
+    terminal_keys(t, "?");
+    terminal_expect(t, "─ Keys ─");
+    terminal_resize(t, 30, 8);
+    terminal_expect(t, "needs at least");
+    terminal_signal(t, SIGSTOP);
+    terminal_resize(t, 120, 40);
+    terminal_keys(t, "Esc");
+    terminal_signal(t, SIGCONT);
+    terminal_expect(t, "CLUSTER");
+    terminal_expect_gone(t, "─ Keys ─");
     quit(t);
 }
 
@@ -282,6 +301,7 @@ int main(void)
         cmocka_unit_test(an_edit_shows_what_changed_and_undo_takes_it_back),
         cmocka_unit_test(help_lists_the_keys),
         cmocka_unit_test(resizing_redraws_and_comes_back),
+        cmocka_unit_test(keys_behind_a_resize_mean_the_new_screen),
         cmocka_unit_test(ascii_spells_every_sign),
         cmocka_unit_test(no_color_and_vt100_have_no_color),
         cmocka_unit_test(eight_colors_are_enough),
