@@ -53,6 +53,13 @@ static int compare(const struct nest_error *a, const struct nest_error *b)
     return (a->mark.column > b->mark.column) - (a->mark.column < b->mark.column);
 }
 
+void nest_errors_trace(struct nest_errors *errors, const char *trace)
+{
+    if (errors->count > 0 && errors->dropped == 0 && *trace) {
+        errors->item[errors->count - 1].trace = nest_arena_strdup(errors->arena, trace);
+    }
+}
+
 /* Insertion sort: at most NEST_ERRORS_MAX entries, and it is stable. */
 void nest_errors_sort(struct nest_errors *errors)
 {

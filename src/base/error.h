@@ -32,6 +32,7 @@ struct nest_error {
     const char *path;    /* such as "levels[2].bandwidth", or NULL */
     const char *message; /* what is wrong; no newline, no final full stop */
     const char *hint;    /* what is expected or nearest, or NULL */
+    const char *trace;   /* the frames of a script that led there, one a line, or NULL */
 };
 
 enum { NEST_ERRORS_MAX = 50 };
@@ -50,6 +51,10 @@ void nest_errors_init(struct nest_errors *errors, struct nest_arena *arena);
 void nest_errors_add(struct nest_errors *errors, struct nest_mark mark, const char *path,
                      const char *hint, const char *format, ...)
     __attribute__((format(printf, 5, 6)));
+
+/* Gives the newest fault its trace, which is copied; nothing where there is no fault or no frame.
+ */
+void nest_errors_trace(struct nest_errors *errors, const char *trace);
 
 /* Sorts by file, line and column, keeping the order of faults at one place. */
 void nest_errors_sort(struct nest_errors *errors);

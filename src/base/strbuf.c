@@ -65,6 +65,14 @@ const char *nest_strbuf_text(const struct nest_strbuf *buffer)
     return buffer->text ? buffer->text : "";
 }
 
+void nest_strbuf_shorten(struct nest_strbuf *buffer, size_t length)
+{
+    if (length < buffer->length) {
+        buffer->length = length;
+        buffer->text[length] = '\0';
+    }
+}
+
 void nest_strbuf_clear(struct nest_strbuf *buffer)
 {
     buffer->length = 0;

@@ -35,6 +35,9 @@ void nest_strbuf_printf(struct nest_strbuf *buffer, const char *format, ...)
 /* The text so far, never NULL; owned by the buffer, valid until the next append. */
 const char *nest_strbuf_text(const struct nest_strbuf *buffer);
 
+/* Drops what lies beyond length. */
+void nest_strbuf_shorten(struct nest_strbuf *buffer, size_t length);
+
 /* Empties the buffer, keeping its memory and clearing the failed mark. */
 void nest_strbuf_clear(struct nest_strbuf *buffer);
 

@@ -162,6 +162,24 @@ void nest_sandbox_print(lua_State *L, const char *text, size_t length)
     }
 }
 
+static int tidy(lua_State *L)
+{
+    lua_gc(L, LUA_GCCOLLECT, 0);
+    return 0;
+}
+
+size_t nest_sandbox_used(struct nest_sandbox *sandbox)
+{
+    if (sandbox->depth == 0) {
+        lua_sethook(sandbox->L, NULL, 0, 0);
+        lua_pushcfunction(sandbox->L, tidy);
+        if (lua_pcall(sandbox->L, 0, 0, 0) != LUA_OK) {
+            lua_pop(sandbox->L, 1);
+        }
+    }
+    return sandbox->used;
+}
+
 size_t nest_sandbox_memory(lua_State *L)
 {
     return nest_sandbox_of(L)->options.limits.memory;
@@ -314,6 +332,7 @@ static enum nest_status report_fault(struct nest_sandbox *sandbox, int status,
     } else {
         nest_errors_add(errors, mark, NULL, NULL, "%s", sandbox->message);
     }
+    nest_errors_trace(errors, nest_strbuf_text(&sandbox->traceback));
     return NEST_BAD_INPUT;
 }
 

@@ -41,6 +41,13 @@ struct nest_sandbox_limits {
         .output = 64 << 20                                                                         \
     }
 
+/* What one chunk of the explorer's console may use. */
+#define NEST_SANDBOX_CONSOLE                                                                       \
+    {                                                                                              \
+        .memory = (size_t)128 << 20, .instructions = 20000000000, .seconds = 120.0,                \
+        .output = 4 << 20                                                                          \
+    }
+
 struct nest_sandbox_options {
     struct nest_sandbox_limits limits;
     uint64_t seed;             /* of math.random */
@@ -85,6 +92,9 @@ void nest_sandbox_resume(lua_State *L);
 
 /* Hands text to the print sink; raises when the output budget is spent. */
 void nest_sandbox_print(lua_State *L, const char *text, size_t length);
+
+/* Bytes that the state holds now. Outside of a run it is tidied up first. */
+size_t nest_sandbox_used(struct nest_sandbox *sandbox);
 
 /* Bytes the state may hold. */
 size_t nest_sandbox_memory(lua_State *L);

@@ -14,13 +14,24 @@
 
 #define SCENARIO "nest.scenario"
 
-/* What a scenario keeps alive: the one it was copied from, and its table of overrides. */
+/* What a scenario keeps alive: the owner of the texts it borrows, and its table of overrides. */
 enum { USER_ORIGIN = 1, USER_OVERRIDES = 2 };
 
 struct scenario {
-    struct nest_arena arena; /* of the spec and its edits; a copy keeps its origin alive */
+    struct nest_arena own;
+    struct nest_arena *arena; /* of the spec's edits: its own, or the host's */
     struct nest_scenario_spec spec;
 };
+
+/* What keeps the host's texts alive for as long as a script can reach them. */
+#define KEEPER "nest.keeper"
+
+struct keeper {
+    void *owner;
+    void (*release)(void *owner);
+};
+
+static const char LIVE = 0; /* its address is the key of the live scenario */
 
 static struct nest_api *api_of(lua_State *L)
 {
@@ -34,7 +45,7 @@ static struct scenario *check(lua_State *L, int index)
 
 static int free_scenario(lua_State *L)
 {
-    nest_arena_free(&((struct scenario *)lua_touserdata(L, 1))->arena);
+    nest_arena_free(&((struct scenario *)lua_touserdata(L, 1))->own);
     return 0;
 }
 
@@ -42,11 +53,13 @@ static struct scenario *push_scenario(lua_State *L)
 {
     struct scenario *scenario = lua_newuserdatauv(L, sizeof(*scenario), 2);
     memset(scenario, 0, sizeof(*scenario));
+    scenario->arena = &scenario->own;
     luaL_setmetatable(L, SCENARIO);
     return scenario;
 }
 
-/* A copy with its own edits; the texts that it shares stay alive with the original. */
+/* A copy with its own edits; the texts that it shares stay alive with the original, or with what
+ * keeps the live scenario's. */
 static struct scenario *push_copy(lua_State *L, int index)
 {
     const int origin = lua_absindex(L, index);
@@ -54,7 +67,11 @@ static struct scenario *push_copy(lua_State *L, int index)
     struct scenario *copy = push_scenario(L);
     copy->spec = from->spec;
     copy->spec.cluster.device = &copy->spec.device;
-    lua_pushvalue(L, origin);
+    if (from->arena == &from->own) {
+        lua_pushvalue(L, origin);
+    } else {
+        lua_getiuservalue(L, origin, USER_ORIGIN);
+    }
     lua_setiuservalue(L, -2, USER_ORIGIN);
     lua_getiuservalue(L, origin, USER_OVERRIDES);
     lua_setiuservalue(L, -2, USER_OVERRIDES);
@@ -77,17 +94,17 @@ int nest_scenario_new(lua_State *L)
     const struct nest_library *library = api_of(L)->library;
     struct scenario *scenario = push_scenario(L);
     struct nest_errors errors;
-    nest_errors_init(&errors, &scenario->arena);
+    nest_errors_init(&errors, scenario->arena);
     enum nest_status status;
     if (lua_isstring(L, 1)) {
         const struct nest_scenario_request request = {.scenario = lua_tostring(L, 1)};
-        status = nest_load_scenario(library, &request, &scenario->arena, &scenario->spec, &errors);
+        status = nest_load_scenario(library, &request, scenario->arena, &scenario->spec, &errors);
     } else {
         luaL_checktype(L, 1, LUA_TTABLE);
         default_field(L, 1, "model", "llama3-70b");
         default_field(L, 1, "cluster", "h100-spine-leaf");
-        const struct nest_node *root = nest_tree_of(L, 1, &scenario->arena);
-        status = nest_scenario_from_tree(library, root, &scenario->arena, &scenario->spec, &errors);
+        const struct nest_node *root = nest_tree_of(L, 1, scenario->arena);
+        status = nest_scenario_from_tree(library, root, scenario->arena, &scenario->spec, &errors);
     }
     if (status != NEST_OK) {
         return nest_raise_errors(L, &errors);
@@ -100,6 +117,61 @@ static int scenario_copy(lua_State *L)
 {
     push_copy(L, 1);
     return 1;
+}
+
+/* ---- The live one ----------------------------------------------------------------------- */
+
+static int free_keeper(lua_State *L)
+{
+    const struct keeper *keeper = lua_touserdata(L, 1);
+    if (keeper->release) {
+        keeper->release(keeper->owner);
+    }
+    return 0;
+}
+
+/* The reference is taken last, when nothing can be raised any more. */
+static void push_keeper(lua_State *L, const struct nest_live *live)
+{
+    struct keeper *keeper = lua_newuserdatauv(L, sizeof(*keeper), 0);
+    *keeper = (struct keeper){0};
+    if (luaL_newmetatable(L, KEEPER)) {
+        lua_pushcfunction(L, free_keeper);
+        lua_setfield(L, -2, "__gc");
+        lua_pushboolean(L, 0);
+        lua_setfield(L, -2, "__metatable");
+    }
+    lua_setmetatable(L, -2);
+    live->retain(live->owner);
+    *keeper = (struct keeper){live->owner, live->release};
+}
+
+void nest_scenario_bind(lua_State *L, const struct nest_live *live)
+{
+    struct scenario *scenario;
+    if (lua_rawgetp(L, LUA_REGISTRYINDEX, &LIVE) == LUA_TUSERDATA) {
+        scenario = lua_touserdata(L, -1);
+    } else {
+        lua_pop(L, 1);
+        scenario = push_scenario(L);
+        lua_pushvalue(L, -1);
+        lua_rawsetp(L, LUA_REGISTRYINDEX, &LIVE);
+    }
+    push_keeper(L, live);
+    lua_setiuservalue(L, -2, USER_ORIGIN);
+    scenario->arena = live->arena;
+    scenario->spec = *live->spec;
+    scenario->spec.cluster.device = &scenario->spec.device;
+}
+
+void nest_scenario_unbind(lua_State *L, struct nest_scenario_spec *out)
+{
+    if (lua_rawgetp(L, LUA_REGISTRYINDEX, &LIVE) == LUA_TUSERDATA) {
+        const struct scenario *scenario = lua_touserdata(L, -1);
+        *out = scenario->spec;
+        out->cluster.device = &out->device;
+    }
+    lua_pop(L, 1);
 }
 
 /* ---- Editing ---------------------------------------------------------------------------- */
@@ -126,9 +198,9 @@ static void set_one(lua_State *L, struct scenario *scenario, const char *path, i
         luaL_error(L, "%s cannot be set to a %s", path, luaL_typename(L, value));
     }
     struct nest_errors errors;
-    nest_errors_init(&errors, &scenario->arena);
+    nest_errors_init(&errors, scenario->arena);
     const struct nest_mark nowhere = {0};
-    if (nest_set(&scenario->spec, path, text, nowhere, &scenario->arena, &errors) != NEST_OK) {
+    if (nest_set(&scenario->spec, path, text, nowhere, scenario->arena, &errors) != NEST_OK) {
         nest_raise_errors(L, &errors);
     }
     lua_pop(L, 1);
@@ -141,7 +213,7 @@ static void pin_one(lua_State *L, struct scenario *scenario, const char *key, in
         luaL_error(L, "%s cannot be pinned to a %s", key, luaL_typename(L, value));
     }
     struct nest_errors errors;
-    nest_errors_init(&errors, &scenario->arena);
+    nest_errors_init(&errors, scenario->arena);
     const struct nest_mark nowhere = {0};
     if (nest_pin_set(&scenario->spec.pins, key, text, nowhere, &errors) != NEST_OK) {
         nest_raise_errors(L, &errors);

@@ -12,6 +12,22 @@ void nest_scenario_open(lua_State *L, struct nest_api *api);
 /* nest.scenario{…} or nest.scenario(PATH); upvalue 1 is the API. */
 int nest_scenario_new(lua_State *L);
 
+/* A scenario of the host's that a script sees and edits as an object. */
+struct nest_live {
+    const struct nest_scenario_spec *spec; /* copied; its texts lie with the owner */
+    struct nest_arena *arena;              /* of the owner: texts of edits go there */
+    void *owner;                           /* released when the state no longer needs its texts */
+    void (*retain)(void *owner);
+    void (*release)(void *owner);
+};
+
+/* Makes *live the state's one live scenario and pushes its object: the same object every time, so
+ * that scripts may keep it. Inside a run; raises. */
+void nest_scenario_bind(lua_State *L, const struct nest_live *live);
+
+/* The live scenario as the script left it; *out is as it was if there is none. */
+void nest_scenario_unbind(lua_State *L, struct nest_scenario_spec *out);
+
 /* nest.compare(s): the plans of the peers beside ours; upvalue 1 is the API. */
 int nest_scenario_compare(lua_State *L);
 

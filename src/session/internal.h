@@ -62,4 +62,10 @@ void *nest_session_work(void *session);
 /* Makes the descriptor readable. The lock is held. */
 void nest_session_wake(struct nest_session *session);
 
+/* The same from any thread that does not hold the lock. */
+void nest_session_notify(struct nest_session *session);
+
+/* Starts a thread that leaves signals to the commanding one. */
+bool nest_session_thread(pthread_t *thread, void *(*work)(void *), void *context);
+
 #endif

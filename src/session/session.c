@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "input/set.h"
+#include "script/topology.h"
 #include "session/change.h"
 #include "session/internal.h"
 #include "session/knob.h"
@@ -122,14 +123,13 @@ static bool open_pipe(int ends[2])
     return fine;
 }
 
-/* Signals belong to the commanding thread. */
-static bool start_worker(struct nest_session *session)
+bool nest_session_thread(pthread_t *thread, void *(*work)(void *), void *context)
 {
     sigset_t all;
     sigset_t before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    const int failed = pthread_create(&session->worker, NULL, nest_session_work, session);
+    const int failed = pthread_create(thread, NULL, work, context);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return failed == 0;
 }
@@ -161,6 +161,7 @@ static struct nest_session *create(const struct nest_session_options *options)
         return NULL;
     }
     session->library = options->library;
+    nest_topology_install(&session->library);
     session->top = options->top;
     session->threads = options->threads;
     atomic_init(&session->cancel, false);
@@ -213,7 +214,8 @@ enum nest_status nest_session_open(const struct nest_session_options *options,
     if (status == NEST_OK) {
         session->saved = nest_document_retain(document);
         nest_session_want(session);
-        status = start_worker(session) ? NEST_OK : NEST_NO_MEMORY;
+        status = nest_session_thread(&session->worker, nest_session_work, session) ? NEST_OK
+                                                                                   : NEST_NO_MEMORY;
     }
     if (status != NEST_OK) {
         destroy(session);

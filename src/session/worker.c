@@ -12,6 +12,13 @@ void nest_session_wake(struct nest_session *session)
     }
 }
 
+void nest_session_notify(struct nest_session *session)
+{
+    pthread_mutex_lock(&session->lock);
+    nest_session_wake(session);
+    pthread_mutex_unlock(&session->lock);
+}
+
 /* One solve. Only the worker thread touches it. */
 struct job {
     struct nest_session *session;

@@ -1,0 +1,48 @@
+/* The state behind the explorer's console: chunks run one after the other in it, with the live
+ * scenario as the global s, and what they leave in globals stays.
+ *
+ * It belongs to one thread at a time; only the cancel flag may be set from elsewhere. */
+#ifndef NEST_SCRIPT_REPL_H
+#define NEST_SCRIPT_REPL_H
+
+#include "script/api.h"
+#include "script/scenario.h"
+
+struct nest_repl;
+
+struct nest_repl_options {
+    const struct nest_library *library;
+    int threads;               /* of a solve */
+    const atomic_bool *cancel; /* polled while a chunk runs */
+    void (*print)(void *context, const char *text, size_t length);
+    void *context;
+};
+
+enum nest_status nest_repl_open(const struct nest_repl_options *options, struct nest_repl **out);
+void nest_repl_close(struct nest_repl *repl);
+
+/* Whether text may become a chunk when more is typed behind it: its end is what is wrong. */
+bool nest_chunk_is_incomplete(const char *text);
+
+/* Runs a chunk and prints its values, tables in at most width columns. An expression is a chunk
+ * too. On NEST_OK *edited is the live scenario as the chunk left it; its texts lie in live->arena.
+ * Else as nest_sandbox_run; *edited is not written. */
+enum nest_status nest_repl_run(struct nest_repl *repl, const char *chunk, int width,
+                               const struct nest_live *live, struct nest_scenario_spec *edited,
+                               struct nest_errors *errors);
+
+/* The traceback of the last fault, one frame a line; "" without one. Valid until the next run. */
+const char *nest_repl_traceback(const struct nest_repl *repl);
+
+/* True if what the chunks left behind had grown so large that little could run beside it: it is
+ * gone then. */
+bool nest_repl_renew(struct nest_repl *repl);
+
+/* What may stand at the end of line, sorted, NULL-ended, in arena: globals, fields, methods, words
+ * of the language, and inside of quotes the given words. *start is where it begins in line. NULL
+ * when there is nothing or memory is out. Runs no code of a script. */
+const char *const *nest_repl_complete(struct nest_repl *repl, const char *line,
+                                      const char *const *quoted, struct nest_arena *arena,
+                                      size_t *start);
+
+#endif
