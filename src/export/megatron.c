@@ -179,9 +179,9 @@ static void add_experts(struct script *script)
     argument(script, "--num-experts %" PRId64, m->experts);
     argument(script, "--moe-router-topk %" PRId64, m->top_k);
     argument(script, "--moe-ffn-hidden-size %" PRId64, m->moe_ffn > 0 ? m->moe_ffn : m->ffn);
-    if (m->shared_experts > 0) {
+    if (nest_model_shared_width(m) > 0) {
         argument(script, "--moe-shared-expert-intermediate-size %" PRId64,
-                 m->shared_experts * (m->moe_ffn > 0 ? m->moe_ffn : m->ffn));
+                 nest_model_shared_width(m));
     }
     if (m->dense_layers > 0 || m->moe_every > 1) {
         struct nest_strbuf layers = NEST_STRBUF_INIT(ARGUMENT_MAX - 64);

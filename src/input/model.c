@@ -60,6 +60,9 @@ static const struct nest_field vision_fields[] = {
     SIZE("tokens", vision.tokens, 1, 1 << 28),
     SIZE("patch", vision.patch, 1, 1 << 12),
     SIZE("projection", vision.projection, 1, 2),
+    SIZE("projection_hidden", vision.projection_hidden, 0, 1 << 20),
+    SIZE("projectors", vision.projectors, 0, 4),
+    SIZE("merge", vision.merge, 0, 1 << 10),
     FLAG("gated", vision.gated),
     NEST_FIELD_END,
 };
@@ -85,6 +88,7 @@ const struct nest_field nest_model_fields[] = {
     SIZE("kv_heads", kv_heads, 1, 1 << 16),
     SIZE("head_dim", head_dim, 1, 1 << 16),
     SIZE("vocab", vocab, 1, 1 << 28),
+    SIZE("embed_dim", embed_dim, 0, 1 << 20),
     SIZE("seq", seq, 1, 1 << 28),
     CHOICE("mlp", mlp, mlp_words),
     CHOICE("norm", norm, norm_words),
@@ -95,6 +99,8 @@ const struct nest_field nest_model_fields[] = {
     CHOICE("position", position, position_words),
     CHOICE("attention", attention, attention_words),
     SIZE("window", window, 1, 1 << 28),
+    SIZE("full_every", full_every, 0, 100000),
+    SIZE("full_first", full_first, 0, 100000),
     SIZE("q_lora_rank", q_lora_rank, 1, 1 << 20),
     SIZE("kv_lora_rank", kv_lora_rank, 1, 1 << 20),
     SIZE("qk_nope_dim", qk_nope_dim, 1, 1 << 16),
@@ -103,7 +109,8 @@ const struct nest_field nest_model_fields[] = {
     SIZE("experts", experts, 1, 1 << 16),
     SIZE("top_k", top_k, 1, 1 << 16),
     SIZE("moe_ffn", moe_ffn, 1, 1 << 24),
-    {.key = "shared_experts", .type = NEST_FIELD_COUNT, AT(shared_experts), .high = 1 << 10},
+    SIZE("shared_experts", shared_experts, 0, 1 << 10),
+    SIZE("shared_ffn", shared_ffn, 0, 1 << 24),
     {.key = "dense_layers", .type = NEST_FIELD_COUNT, AT(dense_layers), .high = 100000},
     SIZE("moe_every", moe_every, 1, 1000),
     FLAG("router_bias", router_bias),
@@ -149,7 +156,8 @@ static void check_heads(const struct nest_model_spec *model, const struct nest_o
     if (model->heads == 0) {
         return;
     }
-    if (!model->head_dim_given && model->hidden % model->heads != 0) {
+    if (!model->head_dim_given && model->attention != NEST_ATTENTION_MLA &&
+        model->hidden % model->heads != 0) {
         nest_origin_fault(origin, errors, "heads", "expected a divisor of hidden, or give head_dim",
                           "hidden %" PRId64 " does not divide into %" PRId64 " heads",
                           model->hidden, model->heads);
@@ -176,6 +184,15 @@ static void check_attention(const struct nest_model_spec *model, const struct ne
         is_read(origin, "window", 0)) {
         nest_origin_fault(origin, errors, "attention", "add window: TOKENS",
                           "window attention has no 'window'");
+    }
+    if (model->full_every > 0 && model->attention != NEST_ATTENTION_WINDOW) {
+        nest_origin_fault(origin, errors, "full_every", "add attention: window and window: TOKENS",
+                          "full_every without window attention");
+    }
+    if (model->full_first > 0 && model->full_first >= model->full_every) {
+        nest_origin_fault(origin, errors, "full_first", "expected less than full_every",
+                          "full_first %" PRId64 " is outside a period of %" PRId64 " layers",
+                          model->full_first, model->full_every);
     }
     for (size_t i = 0; model->attention == NEST_ATTENTION_MLA && i < count; i++) {
         if (needed[i].value == 0 && is_read(origin, needed[i].key, 0)) {

@@ -147,8 +147,11 @@ struct nest_vision_spec {
     int64_t layers, hidden, ffn, heads;
     int64_t tokens;     /* per sequence */
     int64_t patch;      /* side of a patch, in pixels of three values */
-    int64_t projection; /* matrices between tower and trunk: 1, or 2 with the trunk's own width */
-    bool gated;         /* MLP with a gate */
+    int64_t projection; /* matrices between tower and trunk: 1, or 2 with a width between them */
+    int64_t projection_hidden; /* … this one; 0 = the trunk's */
+    int64_t projectors;        /* such projections, of several layers' outputs; 0 = 1 */
+    int64_t merge;             /* neighbouring tokens that are projected as one; 0 = 1 */
+    bool gated;                /* MLP with a gate */
 };
 
 /* State-space layers (Mamba) in place of attention in most blocks. state = 0: none. */
@@ -177,10 +180,15 @@ struct nest_model_spec {
     bool tied;
     bool causal;
     int64_t window;
+    /* Where a window holds in some layers only: one block in full_every sees the whole sequence,
+     * the first of them is full_first, from 0. full_every = 0: the window holds in all. */
+    int64_t full_every, full_first;
+    int64_t embed_dim; /* width of the vocabulary's table, projected to hidden; 0 = hidden */
     int64_t q_lora_rank, kv_lora_rank, qk_nope_dim, qk_rope_dim, v_head_dim; /* MLA */
     int64_t experts, top_k, moe_ffn, shared_experts, dense_layers, moe_every;
-    bool router_bias; /* a bias per routed expert that balances load without a loss */
-    double capacity;  /* expert capacity factor; 0 = dropless */
+    int64_t shared_ffn; /* width of all shared experts; 0 = shared_experts * moe_ffn */
+    bool router_bias;   /* a bias per routed expert that balances load without a loss */
+    double capacity;    /* expert capacity factor; 0 = dropless */
     /* The first of the layers are an encoder, which sees every token; the others attend to its
      * output too. 0 = no encoder. */
     int64_t encoder_layers;

@@ -5,7 +5,7 @@
 #include "model/operators.h"
 
 /* What stands in attention's place in a block. */
-enum mixer { MIX_ATTENTION, MIX_ENCODER, MIX_DECODER, MIX_MAMBA, MIXERS };
+enum mixer { MIX_ATTENTION, MIX_WINDOW, MIX_ENCODER, MIX_DECODER, MIX_MAMBA, MIXERS };
 
 enum { TRANSFORMER_KINDS = 2 + 2 * MIXERS };
 
@@ -60,7 +60,8 @@ static void add_mixer(struct nest_op_list *list, enum mixer mixer)
         nest_ops_mamba(list);
         return;
     }
-    nest_ops_attention(list, mixer == MIX_ENCODER);
+    const bool narrow = mixer == MIX_WINDOW || list->spec->full_every == 0;
+    nest_ops_attention(list, mixer == MIX_ENCODER, narrow ? list->spec->window : 0);
     if (mixer == MIX_DECODER) {
         nest_ops_cross_attention(list);
     }
@@ -69,6 +70,7 @@ static void add_mixer(struct nest_op_list *list, enum mixer mixer)
 static const char *block_name(enum mixer mixer, bool moe)
 {
     static const char *const name[MIXERS][2] = {{"block", "MoE block"},
+                                                {"window block", "MoE window block"},
                                                 {"encoder block", "MoE encoder block"},
                                                 {"decoder block", "MoE decoder block"},
                                                 {"Mamba block", "Mamba MoE block"}};
@@ -96,7 +98,7 @@ static enum nest_status add_block(const struct nest_model_spec *spec, enum mixer
         .top_k = moe ? spec->top_k : 0,
         .kv_columns = attends ? nest_kv_columns(spec) : 0,
         .kv_heads = attends ? heads : 1,
-        .has_shared_expert = moe && spec->shared_experts > 0,
+        .has_shared_expert = moe && nest_model_shared_width(spec) > 0,
         .dropout = nest_has_dropout(spec),
     };
     return store_kind(&list, arena, kind);
@@ -115,7 +117,7 @@ static enum nest_status add_end(const struct nest_model_spec *spec, bool head,
     *kind = (struct nest_layer_kind){
         .role = head ? NEST_LAYER_HEAD : NEST_LAYER_EMBEDDING,
         .name = head ? "head" : "embedding",
-        .tied_params = head && spec->tied ? spec->vocab * spec->hidden : 0,
+        .tied_params = head && spec->tied ? spec->vocab * nest_embed_columns(spec) : 0,
     };
     return store_kind(&list, arena, kind);
 }
@@ -131,6 +133,9 @@ static enum mixer mixer_at(const struct nest_model_spec *spec, int64_t block)
     const struct nest_mamba_spec *mamba = &spec->mamba;
     if (spec->encoder_layers > 0) {
         return block < spec->encoder_layers ? MIX_ENCODER : MIX_DECODER;
+    }
+    if (spec->full_every > 0 && block % spec->full_every != spec->full_first) {
+        return MIX_WINDOW;
     }
     const int64_t every = mamba->attention_every > 0 ? mamba->attention_every : INT64_MAX;
     return mamba->state > 0 && block % every != mamba->attention_first ? MIX_MAMBA : MIX_ATTENTION;

@@ -107,6 +107,9 @@ struct nest_model {
                                   counted */
 };
 
+/* Columns of the MLP that every token of a MoE block passes beside its experts; 0 = none. */
+int64_t nest_model_shared_width(const struct nest_model_spec *spec);
+
 /* Expands spec. The result lives in arena and borrows spec. Adds errors located at the spec's
  * fields when shapes do not fit together (head_dim * heads and so on are checked by the loader
  * already). */

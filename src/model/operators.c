@@ -18,6 +18,16 @@ int64_t nest_kv_columns(const struct nest_model_spec *spec)
     return 2 * spec->kv_heads * spec->head_dim;
 }
 
+int64_t nest_model_shared_width(const struct nest_model_spec *spec)
+{
+    return spec->shared_ffn > 0 ? spec->shared_ffn : spec->shared_experts * spec->moe_ffn;
+}
+
+int64_t nest_embed_columns(const struct nest_model_spec *spec)
+{
+    return spec->embed_dim > 0 ? spec->embed_dim : spec->hidden;
+}
+
 bool nest_gated(const struct nest_model_spec *spec)
 {
     return spec->mlp == NEST_MLP_SWIGLU || spec->mlp == NEST_MLP_GEGLU;
@@ -107,12 +117,11 @@ static void add_full_projections(struct nest_op_list *list)
     op->weights += s->bias || s->qkv_bias ? n : 0;
 }
 
-void nest_ops_attention(struct nest_op_list *list, bool whole)
+void nest_ops_attention(struct nest_op_list *list, bool whole, int64_t window)
 {
     const struct nest_model_spec *s = list->spec;
     const bool mla = s->attention == NEST_ATTENTION_MLA;
     const int64_t value = mla ? s->v_head_dim : s->head_dim;
-    const bool window = s->window > 0 && s->window < s->seq;
     add_norm(list, "attention norm", NEST_SPLIT_SEQUENCE, s->hidden);
     if (mla) {
         add_mla_projections(list);
@@ -143,7 +152,7 @@ void nest_ops_attention(struct nest_op_list *list, bool whole)
                                .n = s->heads,
                                .k = mla ? s->qk_nope_dim + s->qk_rope_dim : s->head_dim,
                                .v_dim = value,
-                               .context = window ? s->window : s->seq,
+                               .context = window > 0 && window < s->seq ? window : s->seq,
                                .whole = whole});
     add_gemm(list, "attention out", NEST_SPLIT_TP_K, s->hidden, s->heads * value,
              (double)(s->heads * value));
@@ -242,9 +251,9 @@ void nest_ops_experts(struct nest_op_list *list)
     add_mlp(list, routed, (struct nest_op){.split = NEST_SPLIT_EXPERT_N, .rows = (double)s->top_k},
             s->moe_ffn);
     add_permutation(list, "combine permutation");
-    if (s->shared_experts > 0) {
+    if (nest_model_shared_width(s) > 0) {
         add_mlp(list, shared, (struct nest_op){.split = NEST_SPLIT_TP_N, .shared_expert = true},
-                s->shared_experts * s->moe_ffn);
+                nest_model_shared_width(s));
     }
     add_residual(list, "MLP residual");
 }
@@ -257,30 +266,41 @@ static bool is_encoder(const struct nest_model_spec *spec)
 }
 
 static void add_lookup(struct nest_op_list *list, const char *name, enum nest_split split,
-                       int64_t rows)
+                       int64_t rows, int64_t columns)
 {
-    const struct nest_model_spec *s = list->spec;
     add(list, (struct nest_op){.name = name,
                                .kind = NEST_OP_LOOKUP,
                                .split = split,
                                .n = rows,
-                               .k = s->hidden,
-                               .weights = rows * s->hidden,
-                               .traffic = 2.0 * (double)s->hidden});
+                               .k = columns,
+                               .weights = rows * columns,
+                               .traffic = 2.0 * (double)columns});
+}
+
+/* Rows of the learned positions: an encoder and a decoder have a table each. */
+static int64_t places_of(const struct nest_model_spec *spec)
+{
+    return spec->encoder_layers > 0 ? 2 * spec->seq : spec->seq;
 }
 
 void nest_ops_embedding(struct nest_op_list *list)
 {
     const struct nest_model_spec *s = list->spec;
-    add_lookup(list, "embedding", NEST_SPLIT_TP_N, s->vocab);
+    const int64_t table = nest_embed_columns(s);
+    const int64_t places = is_encoder(s) ? table : s->hidden;
+    add_lookup(list, "embedding", NEST_SPLIT_TP_N, s->vocab, table);
     list->op[0].vocabulary = true;
     list->op[0].saved = nest_has_dropout(s) ? (double)s->hidden : 0.0;
     list->op[0].saved_bytes = MASK;
     if (s->position == NEST_POSITION_LEARNED) {
-        add_lookup(list, "positions", NEST_SPLIT_NONE, s->seq);
+        add_lookup(list, "positions", NEST_SPLIT_NONE, places_of(s), places);
     }
     if (is_encoder(s)) {
-        add_lookup(list, "segments", NEST_SPLIT_NONE, 2);
+        add_lookup(list, "segments", NEST_SPLIT_NONE, 2, places);
+    }
+    if (table != s->hidden) {
+        add_gemm(list, "embedding projection", NEST_SPLIT_SEQUENCE, s->hidden, table,
+                 (double)table);
     }
 }
 
@@ -292,7 +312,11 @@ void nest_ops_head(struct nest_op_list *list)
         add_gemm(list, "transform", NEST_SPLIT_SEQUENCE, s->hidden, s->hidden, (double)s->hidden);
         list->op[list->count - 1].weights += s->hidden;
     }
-    add_gemm(list, "vocabulary", NEST_SPLIT_TP_N, s->vocab, s->hidden, 0.0);
+    const int64_t table = nest_embed_columns(s);
+    if (table != s->hidden) {
+        add_gemm(list, "head projection", NEST_SPLIT_SEQUENCE, table, s->hidden, (double)s->hidden);
+    }
+    add_gemm(list, "vocabulary", NEST_SPLIT_TP_N, s->vocab, table, 0.0);
     list->op[list->count - 1].vocabulary = true;
     if (s->tied) {
         list->op[list->count - 1].weights = 0;

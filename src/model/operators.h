@@ -16,6 +16,9 @@ struct nest_op_list {
 int64_t nest_query_columns(const struct nest_model_spec *spec);
 int64_t nest_kv_columns(const struct nest_model_spec *spec);
 
+/* Columns of the vocabulary's table. */
+int64_t nest_embed_columns(const struct nest_model_spec *spec);
+
 bool nest_gated(const struct nest_model_spec *spec);
 
 /* GPT-style blocks (LayerNorm, plain MLP, biases) are trained with dropout, whose masks are kept;
@@ -23,7 +26,8 @@ bool nest_gated(const struct nest_model_spec *spec);
 bool nest_has_dropout(const struct nest_model_spec *spec);
 
 /* Append the operators of a part of the network. */
-void nest_ops_attention(struct nest_op_list *list, bool whole); /* whole: without causal mask */
+/* whole: without causal mask; window: keys that a query sees, 0 = the whole sequence */
+void nest_ops_attention(struct nest_op_list *list, bool whole, int64_t window);
 void nest_ops_cross_attention(
     struct nest_op_list *list); /* of a decoder, to the encoder's output */
 void nest_ops_mamba(struct nest_op_list *list);

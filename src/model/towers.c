@@ -91,6 +91,28 @@ static void put_tower_gemm(struct nest_op_list *list, const char *name, enum nes
                                .saved = (double)((columns ? n : k) * layers)});
 }
 
+/* From `merge` tokens of the tower side by side to one of the trunk, through one matrix or two. */
+static void put_projection(struct nest_op_list *list, double rows)
+{
+    const struct nest_vision_spec *v = &list->spec->vision;
+    const int64_t trunk = list->spec->hidden;
+    const int64_t merge = v->merge > 0 ? v->merge : 1;
+    int64_t from = v->hidden * merge;
+    for (int64_t i = 0; i < v->projection; i++) {
+        const bool last = i + 1 == v->projection;
+        const int64_t to = last || v->projection_hidden == 0 ? trunk : v->projection_hidden;
+        put(list, (struct nest_op){.name = "image projection",
+                                   .kind = NEST_OP_GEMM,
+                                   .split = NEST_SPLIT_NONE,
+                                   .n = to,
+                                   .k = from,
+                                   .rows = rows / (double)merge,
+                                   .weights = to * (from + 1),
+                                   .saved = (double)to});
+        from = to;
+    }
+}
+
 /* The tower's layers are few and small beside the trunk's, so they are priced as one part of the
  * embedding layer: rows are its tokens per token of the trunk. Tensor-parallel exchanges inside the
  * tower are left out. */
@@ -132,15 +154,7 @@ void nest_ops_vision(struct nest_op_list *list)
     put_tower_gemm(list, "image MLP up", NEST_SPLIT_TP_N, v->gated ? 2 * v->ffn : v->ffn, v->hidden,
                    rows);
     put_tower_gemm(list, "image MLP down", NEST_SPLIT_TP_K, v->hidden, v->ffn, rows);
-    for (int64_t i = 0; i < v->projection; i++) {
-        const int64_t from = i == 0 ? v->hidden : s->hidden;
-        put(list, (struct nest_op){.name = "image projection",
-                                   .kind = NEST_OP_GEMM,
-                                   .split = NEST_SPLIT_NONE,
-                                   .n = s->hidden,
-                                   .k = from,
-                                   .rows = rows,
-                                   .weights = s->hidden * (from + 1),
-                                   .saved = (double)s->hidden});
+    for (int64_t i = 0; i < (v->projectors > 0 ? v->projectors : 1); i++) {
+        put_projection(list, rows);
     }
 }

@@ -1,4 +1,4 @@
-/* Encoder-decoders, Mamba hybrids and image towers, counted by hand. */
+/* Encoder-decoders, Mamba hybrids, windows in some layers and image towers, counted by hand. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -106,6 +106,56 @@ static void an_image_tower_works_on_its_own_tokens(void **state)
     nest_arena_free(&arena);
 }
 
+/* One block in two sees all 16 tokens, the others 4 of them: 2 * 2 * 4 columns * keys a token. */
+static void windows_hold_in_some_layers(void **state)
+{
+    (void)state;
+    struct nest_arena arena = NEST_ARENA_INIT;
+    struct nest_model_spec spec = small();
+    const struct nest_model plain = expand(&spec, &arena);
+    spec.attention = NEST_ATTENTION_WINDOW;
+    spec.window = 4;
+    const struct nest_model all = expand(&spec, &arena);
+    spec.full_every = 2;
+    spec.full_first = 1;
+    const struct nest_model some = expand(&spec, &arena);
+    const double block = 2.0 * 2 * (4 + 4) * (16 - 4);
+    assert_true(plain.flops_per_sequence - all.flops_per_sequence == 3 * 16 * 4 * block);
+    assert_true(plain.flops_per_sequence - some.flops_per_sequence == 3 * 16 * 2 * block);
+    assert_int_equal(some.params, plain.params);
+    assert_string_equal(some.kind[some.kind_of[1]].name, "window block");
+    assert_string_equal(some.kind[some.kind_of[2]].name, "block");
+    nest_arena_free(&arena);
+}
+
+static void a_narrow_table_is_projected(void **state)
+{
+    (void)state;
+    struct nest_arena arena = NEST_ARENA_INIT;
+    struct nest_model_spec spec = small();
+    spec.embed_dim = 3;
+    assert_int_equal(expand(&spec, &arena).params, 100 * 3 + 8 + 2 * 8 * 3 + 4 * BLOCK);
+    spec.tied = false;
+    assert_int_equal(expand(&spec, &arena).params, 2 * 100 * 3 + 8 + 2 * 8 * 3 + 4 * BLOCK);
+    nest_arena_free(&arena);
+}
+
+/* Two projections of four merged tokens through a width of 5, each with its biases. */
+static void merged_tokens_are_projected_together(void **state)
+{
+    (void)state;
+    struct nest_arena arena = NEST_ARENA_INIT;
+    struct nest_model_spec spec = small();
+    spec.vision = (struct nest_vision_spec){
+        .layers = 2, .hidden = 4, .ffn = 6, .heads = 2, .tokens = 8, .patch = 2, .projection = 2};
+    const int64_t plain = expand(&spec, &arena).params - 8 * (4 + 1) - 8 * (8 + 1);
+    spec.vision.projection_hidden = 5;
+    spec.vision.projectors = 2;
+    spec.vision.merge = 4;
+    assert_int_equal(expand(&spec, &arena).params - plain, 2 * (5 * (16 + 1) + 8 * (5 + 1)));
+    nest_arena_free(&arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -113,6 +163,9 @@ int main(void)
         cmocka_unit_test(mamba_stands_in_for_attention),
         cmocka_unit_test(an_image_tower_belongs_to_the_embedding),
         cmocka_unit_test(an_image_tower_works_on_its_own_tokens),
+        cmocka_unit_test(windows_hold_in_some_layers),
+        cmocka_unit_test(a_narrow_table_is_projected),
+        cmocka_unit_test(merged_tokens_are_projected_together),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -38,11 +38,41 @@ const struct nest_node *nest_hf_get(const struct nest_node *config, const char *
     return NULL;
 }
 
-static void fault(struct nest_hf *hf, const struct nest_node *node, const char *hint,
-                  const char *message)
+void nest_hf_fault(struct nest_hf *hf, const struct nest_node *node, const char *hint,
+                   const char *message)
 {
     nest_job_fault_at(hf->job, node, hint, "%s", message);
     hf->faults++;
+}
+
+/* A list that has one value per layer counts as that value where they are all equal. */
+static const struct nest_node *same_in_all(struct nest_hf *hf, const struct nest_node *node)
+{
+    if (node->kind != NEST_NODE_SEQUENCE || node->count == 0) {
+        return node;
+    }
+    for (const struct nest_node *item = node->first; item; item = item->next) {
+        if (item->kind != NEST_NODE_SCALAR || strcmp(item->text, node->first->text) != 0) {
+            nest_hf_fault(hf, item, "one value for all layers",
+                          "a size that differs from layer to layer cannot be described");
+            return NULL;
+        }
+    }
+    return node->first;
+}
+
+/* "4" and "4.0". */
+static bool read_whole(const char *text, int64_t *value)
+{
+    double number;
+    if (nest_text_int(text, value)) {
+        return true;
+    }
+    if (!nest_text_number(text, &number) || !(number >= 0.0 && number <= 1e15)) {
+        return false;
+    }
+    *value = (int64_t)number;
+    return (double)*value == number;
 }
 
 int64_t nest_hf_int(struct nest_hf *hf, const struct nest_node *config, const char *keys,
@@ -53,13 +83,17 @@ int64_t nest_hf_int(struct nest_hf *hf, const struct nest_node *config, const ch
     if (!node) {
         return fallback;
     }
-    if (node->kind != NEST_NODE_SCALAR || !nest_text_int(node->text, &value) || value > 1 << 30) {
-        fault(hf, node, "a whole number",
-              nest_arena_printf(hf->job->arena, "%s is no size",
-                                nest_node_describe(node, hf->job->arena)));
-        return fallback > 0 ? fallback : 1;
+    node = same_in_all(hf, node);
+    if (node && node->kind == NEST_NODE_SCALAR && read_whole(node->text, &value) &&
+        value <= 1 << 30) {
+        return value;
     }
-    return value;
+    if (node) {
+        nest_hf_fault(hf, node, "a whole number",
+                      nest_arena_printf(hf->job->arena, "%s is no size",
+                                        nest_node_describe(node, hf->job->arena)));
+    }
+    return fallback > 0 ? fallback : 1;
 }
 
 bool nest_hf_flag(struct nest_hf *hf, const struct nest_node *config, const char *keys,
@@ -72,7 +106,7 @@ bool nest_hf_flag(struct nest_hf *hf, const struct nest_node *config, const char
     if (strcmp(node->text, "true") == 0 || strcmp(node->text, "false") == 0) {
         return node->text[0] == 't';
     }
-    fault(hf, node, "true or false", "neither true nor false");
+    nest_hf_fault(hf, node, "true or false", "neither true nor false");
     return fallback;
 }
 
@@ -82,13 +116,12 @@ const char *nest_hf_text(const struct nest_node *config, const char *keys, const
     return node && node->kind == NEST_NODE_SCALAR ? node->text : fallback;
 }
 
-static bool has(const struct nest_hf *hf, unsigned trait)
+bool nest_hf_has(const struct nest_hf *hf, unsigned trait)
 {
     return (hf->family->traits & trait) != 0;
 }
 
-/* A size that must be there: in the file, or by the class's default, which is noted. */
-static int64_t need(struct nest_hf *hf, const char *keys, int64_t class_default)
+int64_t nest_hf_need(struct nest_hf *hf, const char *keys, int64_t class_default)
 {
     if (!nest_hf_get(hf->config, keys)) {
         char name[64];
@@ -96,8 +129,8 @@ static int64_t need(struct nest_hf *hf, const char *keys, int64_t class_default)
         memcpy(name, keys, n);
         name[n] = 0;
         if (class_default <= 0) {
-            fault(hf, hf->config, NULL,
-                  nest_arena_printf(hf->job->arena, "the configuration has no '%s'", name));
+            nest_hf_fault(hf, hf->config, NULL,
+                          nest_arena_printf(hf->job->arena, "the configuration has no '%s'", name));
             return 1;
         }
         nest_job_note(hf->job, "%s is not in the file: the class default %lld of %s was taken",
@@ -105,106 +138,10 @@ static int64_t need(struct nest_hf *hf, const char *keys, int64_t class_default)
     }
     const int64_t value = nest_hf_int(hf, hf->config, keys, class_default);
     if (value < 1) {
-        fault(hf, nest_hf_get(hf->config, keys), "1 or more", "a size of nothing");
+        nest_hf_fault(hf, nest_hf_get(hf->config, keys), "1 or more", "a size of nothing");
         return 1;
     }
     return value;
-}
-
-/* ---- Attention ----------------------------------------------------------------------------- */
-
-static int64_t read_kv_heads(struct nest_hf *hf)
-{
-    const struct nest_node *c = hf->config;
-    const int64_t heads = hf->spec.heads;
-    const bool falcon = strcmp(hf->type, "falcon") == 0 || strncmp(hf->type, "Refined", 7) == 0;
-    if (falcon && nest_hf_flag(hf, c, "new_decoder_architecture", false)) {
-        return nest_hf_int(hf, c, "num_kv_heads n_head_kv", heads);
-    }
-    if (has(hf, NEST_HF_MULTI_QUERY)) {
-        return nest_hf_flag(hf, c, "multi_query", true) ? 1 : heads;
-    }
-    const char *grouping = nest_hf_text(c, "attn_config.attn_type", "");
-    if (strcmp(grouping, "multiquery_attention") == 0) {
-        return 1;
-    }
-    const int64_t fallback = hf->family->sizes.kv_heads;
-    /* The class default of key/value heads belongs to the class default of heads. */
-    const bool usual = fallback > 0 && heads == hf->family->sizes.heads &&
-                       !nest_hf_get(c, "num_attention_heads n_heads");
-    return nest_hf_int(hf, c,
-                       "num_key_value_heads num_kv_heads n_head_kv multi_query_group_num "
-                       "attn_config.kv_n_heads num_query_groups",
-                       usual || (fallback > 0 && strncmp(hf->type, "gemma", 5) == 0) ? fallback
-                                                                                     : heads);
-}
-
-static void read_mla(struct nest_hf *hf)
-{
-    struct nest_model_spec *s = &hf->spec;
-    s->attention = NEST_ATTENTION_MLA;
-    s->kv_lora_rank = nest_hf_int(hf, hf->config, "kv_lora_rank", 0);
-    s->q_lora_rank = nest_hf_int(hf, hf->config, "q_lora_rank", 0);
-    s->qk_nope_dim = need(hf, "qk_nope_head_dim", 128);
-    s->qk_rope_dim = need(hf, "qk_rope_head_dim", 64);
-    /* MiniCPM3 leaves it out: the even share of a head. */
-    s->v_head_dim =
-        need(hf, "v_head_dim", strcmp(hf->type, "minicpm3") == 0 ? s->hidden / s->heads : 128);
-    s->kv_heads = s->heads;
-}
-
-static void read_window(struct nest_hf *hf)
-{
-    const int64_t window = nest_hf_int(hf, hf->config, "sliding_window", 0);
-    const bool used = nest_hf_flag(hf, hf->config, "use_sliding_window", true);
-    if (window == 0 || !used) {
-        return;
-    }
-    if (has(hf, NEST_HF_WINDOW)) {
-        hf->spec.attention = NEST_ATTENTION_WINDOW;
-        hf->spec.window = window;
-    } else if (has(hf, NEST_HF_SOME_WINDOW)) {
-        nest_job_note(
-            hf->job,
-            "some layers see a window of %lld tokens only; every layer is priced with full "
-            "attention",
-            (long long)window);
-    }
-}
-
-static void read_attention(struct nest_hf *hf)
-{
-    struct nest_model_spec *s = &hf->spec;
-    const struct nest_node *c = hf->config;
-    s->heads = need(hf, "num_attention_heads n_head n_heads num_heads encoder_attention_heads",
-                    hf->family->sizes.heads);
-    s->kv_heads = read_kv_heads(hf);
-    if (s->kv_heads < 1 || s->heads % s->kv_heads != 0) {
-        fault(hf,
-              nest_hf_get(c, "num_key_value_heads num_kv_heads")
-                  ? nest_hf_get(c, "num_key_value_heads num_kv_heads")
-                  : c,
-              "a divisor of the number of heads",
-              nest_arena_printf(hf->job->arena,
-                                "%lld heads do not share %lld key/value heads evenly",
-                                (long long)s->heads, (long long)s->kv_heads));
-    }
-    const struct nest_node *width = nest_hf_get(c, "head_dim d_kv kv_channels attention_head_dim");
-    const int64_t even = s->hidden / s->heads;
-    const int64_t class_width = hf->family->sizes.head_dim;
-    s->head_dim = width ? nest_hf_int(hf, c, "head_dim d_kv kv_channels attention_head_dim", even)
-                        : (class_width > 0 ? class_width : even);
-    if (s->head_dim < 1 || (!width && class_width == 0 && s->hidden % s->heads != 0)) {
-        fault(hf, c, "give head_dim",
-              nest_arena_printf(hf->job->arena, "hidden size %lld does not divide into %lld heads",
-                                (long long)s->hidden, (long long)s->heads));
-    }
-    if (nest_hf_get(c, "kv_lora_rank")) {
-        read_mla(hf);
-    } else {
-        read_window(hf);
-    }
-    s->qk_norm = nest_hf_flag(hf, c, "use_qk_norm qk_layernorm", has(hf, NEST_HF_QK_NORM));
 }
 
 /* ---- The rest of a layer ------------------------------------------------------------------- */
@@ -215,30 +152,35 @@ static void read_mlp(struct nest_hf *hf)
     const struct nest_node *c = hf->config;
     const char *act = nest_hf_text(c,
                                    "hidden_activation hidden_act activation_function "
-                                   "feed_forward_proj dense_act_fn activation ffn_act_fn.name "
-                                   "ffn_config.ffn_act_fn.name",
-                                   has(hf, NEST_HF_GATED) ? "silu" : "gelu");
-    const bool gated = has(hf, NEST_HF_GATED) || strncmp(act, "gated", 5) == 0;
+                                   "feed_forward_proj dense_act_fn activation activation_type "
+                                   "ffn_act_fn.name ffn_config.ffn_act_fn.name",
+                                   nest_hf_has(hf, NEST_HF_GATED) ? "silu" : "gelu");
+    const bool gated = nest_hf_has(hf, NEST_HF_GATED) || strncmp(act, "gated", 5) == 0;
     const bool gelu = strstr(act, "gelu") != NULL;
     const bool relu = strncmp(act, "relu", 4) == 0;
     s->mlp =
         gated ? (gelu ? NEST_MLP_GEGLU : NEST_MLP_SWIGLU) : (relu ? NEST_MLP_RELU : NEST_MLP_GELU);
     const int64_t usual = hf->family->sizes.ffn;
-    const int64_t factor = nest_hf_int(hf, c, "expansion_ratio", 4);
+    const int64_t factor = nest_hf_int(hf, c, "expansion_ratio mlp_ratio", 4);
     s->ffn = nest_hf_int(hf, c,
                          "intermediate_size_mlp ffn_hidden_size intermediate_size n_inner ffn_dim "
-                         "encoder_ffn_dim d_ff hidden_dim ffn_config.ffn_hidden_size",
+                         "encoder_ffn_dim d_ff hidden_dim ffn_config.ffn_hidden_size "
+                         "ff_intermediate_size mlp_hidden_size inner_hidden_size",
                          usual > 0 ? usual : factor * s->hidden);
     if (strcmp(hf->type, "llama4") != 0 && strcmp(hf->type, "llama4_text") != 0 &&
         nest_hf_get(c, "intermediate_size")) {
         s->ffn = nest_hf_int(hf, c, "intermediate_size", s->ffn);
     }
-    if (has(hf, NEST_HF_HALF_FFN)) {
+    if (nest_hf_has(hf, NEST_HF_HALF_FFN)) {
         s->ffn /= 2;
-        nest_job_note(hf->job, "intermediate_size counts gate and up projection together");
+        nest_job_note(hf->job, "the MLP's width counts gate and up projection together");
+    }
+    if (nest_hf_flag(hf, c, "use_swiglu_ffn", false)) { /* DINOv2: two thirds, in eights */
+        s->mlp = NEST_MLP_SWIGLU;
+        s->ffn = (s->ffn * 2 / 3 + 7) / 8 * 8;
     }
     if (s->ffn < 1) {
-        fault(hf, c, "1 or more", "the MLP has no width");
+        nest_hf_fault(hf, c, "1 or more", "the MLP has no width");
     }
 }
 
@@ -270,13 +212,13 @@ static void read_position(struct nest_hf *hf)
         s->position = nest_hf_flag(hf, c, "attn_config.alibi", false) ? NEST_POSITION_ALIBI
                                                                       : NEST_POSITION_LEARNED;
     }
-    if (has(hf, NEST_HF_ENC_DEC) && s->position == NEST_POSITION_ALIBI) {
+    if (nest_hf_has(hf, NEST_HF_ENC_DEC) && s->position == NEST_POSITION_ALIBI) {
         nest_job_note(hf->job, "relative position biases are priced like ALiBi");
     }
     const int64_t reach =
         nest_hf_int(hf, c,
                     "max_position_embeddings n_positions max_seq_len seq_length n_ctx max_length "
-                    "max_sequence_length",
+                    "max_sequence_length max_source_positions model_max_length",
                     hf->family->sizes.seq > 0 ? hf->family->sizes.seq : SEQ_ASSUMED);
     s->seq = reach < 1 ? 1 : reach;
     if (s->position != NEST_POSITION_LEARNED && reach > SEQ_ASSUMED) {
@@ -293,7 +235,7 @@ static void read_encoder_decoder(struct nest_hf *hf)
 {
     struct nest_model_spec *s = &hf->spec;
     const int64_t encoder =
-        need(hf, "encoder_layers num_layers num_hidden_layers", hf->family->sizes.layers);
+        nest_hf_need(hf, "encoder_layers num_layers num_hidden_layers", hf->family->sizes.layers);
     const int64_t decoder =
         nest_hf_int(hf, hf->config, "decoder_layers num_decoder_layers", encoder);
     s->encoder_layers = encoder;
@@ -301,10 +243,12 @@ static void read_encoder_decoder(struct nest_hf *hf)
     const struct nest_node *heads = nest_hf_get(hf->config, "decoder_attention_heads");
     const struct nest_node *ffn = nest_hf_get(hf->config, "decoder_ffn_dim");
     if (heads && nest_hf_int(hf, hf->config, "decoder_attention_heads", 0) != s->heads) {
-        fault(hf, heads, "equal heads on both sides", "encoder and decoder differ in heads");
+        nest_hf_fault(hf, heads, "equal heads on both sides",
+                      "encoder and decoder differ in heads");
     }
     if (ffn && nest_hf_int(hf, hf->config, "decoder_ffn_dim", 0) != s->ffn) {
-        fault(hf, ffn, "equal widths on both sides", "encoder and decoder differ in MLP width");
+        nest_hf_fault(hf, ffn, "equal widths on both sides",
+                      "encoder and decoder differ in MLP width");
     }
     nest_job_note(hf->job, "encoder and decoder sequences are taken as equally long");
 }
@@ -322,8 +266,8 @@ static void read_mamba(struct nest_hf *hf)
     s->mamba.attention_every = nest_hf_int(hf, c, "attn_layer_period", 8);
     s->mamba.attention_first = nest_hf_int(hf, c, "attn_layer_offset", 4);
     if (s->mamba.attention_every < 1 || s->mamba.attention_first >= s->mamba.attention_every) {
-        fault(hf, c, "an attn_layer_offset below attn_layer_period",
-              "the period of attention layers does not fit");
+        nest_hf_fault(hf, c, "an attn_layer_offset below attn_layer_period",
+                      "the period of attention layers does not fit");
     }
 }
 
@@ -336,7 +280,8 @@ static void read_image(struct nest_hf *hf)
     const int64_t patch = nest_hf_int(hf, c, "patch_size", 16);
     const int64_t channels = nest_hf_int(hf, c, "num_channels", 3);
     if (patch < 1 || patch > image || channels < 1) {
-        fault(hf, c, "a patch_size up to image_size", "the image does not divide into patches");
+        nest_hf_fault(hf, c, "a patch_size up to image_size",
+                      "the image does not divide into patches");
         return;
     }
     s->vocab = channels * patch * patch;
@@ -348,6 +293,19 @@ static void read_image(struct nest_hf *hf)
         (long long)s->vocab, (long long)s->seq - 1);
 }
 
+/* The vocabulary, and the width of its table where that is not the trunk's. */
+static void read_vocabulary(struct nest_hf *hf)
+{
+    struct nest_model_spec *s = &hf->spec;
+    if (strcmp(hf->type, "hf_olmo") == 0) {
+        s->vocab = nest_hf_need(hf, "embedding_size vocab_size", 0);
+        return;
+    }
+    s->vocab = nest_hf_need(hf, "vocab_size padded_vocab_size", hf->family->sizes.vocab);
+    const int64_t width = nest_hf_int(hf, hf->config, "word_embed_proj_dim embedding_size", 0);
+    s->embed_dim = width == s->hidden ? 0 : width;
+}
+
 /* ---- The file ------------------------------------------------------------------------------ */
 
 static void read_trunk(struct nest_hf *hf)
@@ -356,29 +314,31 @@ static void read_trunk(struct nest_hf *hf)
     const struct nest_node *c = hf->config;
     const struct nest_hf_sizes *sizes = &hf->family->sizes;
     s->norm = hf->family->norm;
-    s->causal = !has(hf, NEST_HF_ENCODER);
-    s->hidden = need(hf, "hidden_size n_embd d_model dim", sizes->hidden);
-    read_attention(hf);
+    s->causal = !nest_hf_has(hf, NEST_HF_ENCODER);
+    s->hidden = nest_hf_need(hf, "hidden_size n_embd d_model dim", sizes->hidden);
+    nest_hf_read_attention(hf);
     read_mlp(hf);
     read_bias(hf);
     read_position(hf);
-    if (has(hf, NEST_HF_ENC_DEC)) {
+    if (nest_hf_has(hf, NEST_HF_ENC_DEC)) {
         read_encoder_decoder(hf);
     } else {
-        s->layers = need(hf, "num_hidden_layers n_layer n_layers num_layers", sizes->layers);
+        s->layers =
+            nest_hf_need(hf, "num_hidden_layers n_layer n_layers num_layers", sizes->layers);
     }
-    if (has(hf, NEST_HF_IMAGE)) {
+    if (nest_hf_has(hf, NEST_HF_IMAGE)) {
         read_image(hf);
     } else {
-        s->vocab = need(hf, "vocab_size padded_vocab_size", sizes->vocab);
+        read_vocabulary(hf);
     }
-    if (has(hf, NEST_HF_MAMBA)) {
+    if (nest_hf_has(hf, NEST_HF_MAMBA)) {
         read_mamba(hf);
     }
-    const bool tied = has(hf, NEST_HF_TIED);
-    const struct nest_node *holder = nest_hf_get(c, "tie_word_embeddings") ? c : hf->root;
-    s->tied = nest_hf_flag(hf, holder, "tie_word_embeddings", tied);
-    if (!nest_hf_get(holder, "tie_word_embeddings") && !has(hf, NEST_HF_IMAGE)) {
+    const bool tied = nest_hf_has(hf, NEST_HF_TIED);
+    static const char *const tie = "tie_word_embeddings weight_tying";
+    const struct nest_node *holder = nest_hf_get(c, tie) ? c : hf->root;
+    s->tied = nest_hf_flag(hf, holder, tie, tied);
+    if (!nest_hf_get(holder, tie) && !nest_hf_has(hf, NEST_HF_IMAGE)) {
         nest_job_note(hf->job, "tie_word_embeddings is not in the file: %s by default of %s",
                       tied ? "tied" : "not tied", hf->type);
     }
@@ -388,7 +348,8 @@ static void read_trunk(struct nest_hf *hf)
     }
 }
 
-/* Grok's configurations carry another family's model_type. */
+/* Grok's configurations carry another family's model_type, ChatGLM's first generation its
+ * successors'. */
 static const char *type_of(struct nest_hf *hf, const struct nest_node *config, const char *fallback)
 {
     const struct nest_node *classes = nest_hf_get(hf->root, "architectures");
@@ -397,6 +358,9 @@ static const char *type_of(struct nest_hf *hf, const struct nest_node *config, c
         return "grok-1";
     }
     const char *type = nest_hf_text(config, "model_type", "");
+    if (strcmp(type, "chatglm") == 0 && nest_hf_get(config, "inner_hidden_size")) {
+        return "chatglm-6b";
+    }
     return *type ? type : fallback;
 }
 
@@ -406,10 +370,13 @@ static enum nest_status find_trunk(struct nest_hf *hf)
     static const char *const nested = "text_config llm_config language_config";
     static const struct {
         const char *whole, *text;
-    } defaults[] = {{"llava", "llama"},          {"gemma3", "gemma3_text"},
-                    {"clip", "clip_text_model"}, {"llama4", "llama4_text"},
-                    {"paligemma", "gemma"},      {"siglip", "siglip_text_model"},
-                    {"mistral3", "mistral"},     {"llava_next", "llama"}};
+    } defaults[] = {
+        {"llava", "llama"},           {"gemma3", "gemma3_text"}, {"clip", "clip_text_model"},
+        {"llama4", "llama4_text"},    {"paligemma", "gemma"},    {"siglip", "siglip_text_model"},
+        {"mistral3", "mistral"},      {"llava_next", "llama"},   {"idefics2", "mistral"},
+        {"idefics3", "llama"},        {"smolvlm", "llama"},      {"llava_onevision", "qwen2"},
+        {"internvl", "qwen2"},        {"aya_vision", "cohere2"}, {"qwen2_vl", "qwen2_vl"},
+        {"qwen2_5_vl", "qwen2_5_vl"}, {"qwen3_vl", "qwen3"},     {"qwen3_vl_moe", "qwen3_moe"}};
     const char *whole = type_of(hf, hf->root, "");
     const struct nest_node *text = nest_hf_get(hf->root, nested);
     hf->config = text && text->kind == NEST_NODE_MAPPING ? text : hf->root;
@@ -473,6 +440,7 @@ enum nest_status nest_import_hf(struct nest_job *job)
     hf.spec.source =
         nest_arena_printf(job->arena, "Hugging Face configuration of type %s", hf.type);
     read_trunk(&hf);
+    nest_hf_note_parts(&hf);
     nest_hf_read_vision(&hf);
     nest_hf_check_sizes(&hf);
     if (hf.faults > 0) {

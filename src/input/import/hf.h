@@ -38,6 +38,9 @@ struct nest_hf_family {
     struct nest_hf_sizes sizes;
 };
 
+/* Whether type is one of the space-separated words. */
+bool nest_hf_is_one_of(const char *type, const char *words);
+
 /* The family of a model_type, or NULL. */
 const struct nest_hf_family *nest_hf_family_find(const char *type);
 
@@ -67,11 +70,26 @@ bool nest_hf_flag(struct nest_hf *hf, const struct nest_node *config, const char
 /* A text, or the fallback. */
 const char *nest_hf_text(const struct nest_node *config, const char *keys, const char *fallback);
 
+/* A size that must be there: in the file, or by the class's default, which is noted. */
+int64_t nest_hf_need(struct nest_hf *hf, const char *keys, int64_t class_default);
+
+bool nest_hf_has(const struct nest_hf *hf, unsigned trait);
+
+/* A fault of the configuration, at node. */
+void nest_hf_fault(struct nest_hf *hf, const struct nest_node *node, const char *hint,
+                   const char *message);
+
+/* Heads, latent projections, windows; after hidden. */
+void nest_hf_read_attention(struct nest_hf *hf);
+
 /* The experts of a mixture. */
 void nest_hf_read_experts(struct nest_hf *hf);
 
-/* The image tower of a model that has one; notes what is left out. */
+/* The image tower of a model that has one. */
 void nest_hf_read_vision(struct nest_hf *hf);
+
+/* Notes on parts of a model that our keys leave out; a fault where they weigh too much. */
+void nest_hf_note_parts(struct nest_hf *hf);
 
 /* Faults for sizes that our own loader would refuse. */
 void nest_hf_check_sizes(struct nest_hf *hf);

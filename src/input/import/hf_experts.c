@@ -1,5 +1,7 @@
 #include "input/import/hf.h"
 
+#include <string.h>
+
 static void refuse(struct nest_hf *hf, const struct nest_node *node, const char *hint,
                    const char *message)
 {
@@ -21,13 +23,21 @@ static void read_shared(struct nest_hf *hf)
     if (width == 0) {
         return;
     }
-    s->shared_experts = (width + s->moe_ffn - 1) / s->moe_ffn;
-    if (width % s->moe_ffn != 0) {
-        nest_job_note(
-            hf->job,
-            "the shared expert is %lld wide, which is no multiple of a routed expert's %lld: "
-            "%lld of these were taken, so parameters are a little over-counted",
-            (long long)width, (long long)s->moe_ffn, (long long)s->shared_experts);
+    if (width % s->moe_ffn == 0) {
+        s->shared_experts = width / s->moe_ffn;
+    } else {
+        s->shared_experts = 0;
+        s->shared_ffn = width;
+    }
+}
+
+/* Arctic: a dense MLP as wide as the trunk beside the experts of every layer. */
+static void read_residual_mlp(struct nest_hf *hf)
+{
+    if (strcmp(hf->type, "arctic") == 0 &&
+        nest_hf_flag(hf, hf->config, "parallel_attn_mlp_res use_residual", true)) {
+        hf->spec.shared_ffn = hf->spec.hidden;
+        nest_job_note(hf->job, "the dense MLP beside the experts is taken as a shared expert");
     }
 }
 
@@ -67,7 +77,8 @@ static void read_pattern(struct nest_hf *hf)
     struct nest_model_spec *s = &hf->spec;
     const struct nest_node *c = hf->config;
     static const char *const every_keys = "decoder_sparse_step moe_layer_freq moe_layer_interval "
-                                          "interleave_moe_layer_step expert_layer_period";
+                                          "interleave_moe_layer_step expert_layer_period "
+                                          "moe_layer_frequency";
     const struct nest_node *every = nest_hf_get(c, every_keys);
     const struct nest_node *dense = nest_hf_get(c, "mlp_only_layers");
     s->moe_every = 1;
@@ -126,6 +137,7 @@ void nest_hf_read_experts(struct nest_hf *hf)
         return;
     }
     read_shared(hf);
+    read_residual_mlp(hf);
     read_pattern(hf);
     s->router_bias =
         (hf->family->traits & NEST_HF_ROUTER_BIAS) != 0 ||

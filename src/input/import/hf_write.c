@@ -17,40 +17,6 @@ static void check_size(struct nest_hf *hf, const struct nest_field *field)
     }
 }
 
-/* The image tower: what its patches, layers and projection weigh, in our keys. */
-void nest_hf_read_vision(struct nest_hf *hf)
-{
-    struct nest_vision_spec *v = &hf->spec.vision;
-    const struct nest_node *c = nest_hf_get(hf->root, "vision_config");
-    if (!c || c->kind != NEST_NODE_MAPPING) {
-        return;
-    }
-    const char *type = nest_hf_text(c, "model_type", "clip_vision_model");
-    v->layers = nest_hf_int(hf, c, "num_hidden_layers depth num_layers", 12);
-    const bool merged = nest_hf_get(c, "depth") != NULL; /* Qwen-VL names its own width embed_dim */
-    v->hidden =
-        nest_hf_int(hf, c, merged ? "embed_dim hidden_size" : "hidden_size width embed_dim", 768);
-    v->heads = nest_hf_int(hf, c, "num_attention_heads num_heads", 12);
-    v->ffn =
-        nest_hf_int(hf, c, "intermediate_size", nest_hf_int(hf, c, "mlp_ratio", 4) * v->hidden);
-    const int64_t image = nest_hf_int(hf, c, "image_size", 224);
-    v->patch = nest_hf_int(hf, c, "patch_size", 32);
-    if (v->layers < 1 || v->hidden < 1 || v->heads < 1 || v->ffn < 1 || v->patch < 1 ||
-        v->patch > image) {
-        nest_job_fault_at(hf->job, c, "layers, widths and a patch size up to the image size",
-                          "the image tower has a size of nothing");
-        hf->faults++;
-        return;
-    }
-    v->tokens = image / v->patch * (image / v->patch) + 1;
-    v->gated = strcmp(type, "pixtral") == 0 || strcmp(type, "qwen2_5_vl") == 0;
-    v->projection = strcmp(nest_hf_text(hf->root, "model_type", ""), "llava") == 0 ? 2 : 1;
-    nest_job_note(hf->job,
-                  "the image tower (%s) is priced with the embedding, one image of %lld tokens per "
-                  "sequence",
-                  type, (long long)v->tokens);
-}
-
 /* Sizes that our own loader would refuse. */
 void nest_hf_check_sizes(struct nest_hf *hf)
 {
@@ -75,6 +41,14 @@ static void put_some(struct nest_hf *hf, const char *key, int64_t value)
 {
     if (value > 0) {
         put(hf, key, value);
+    }
+}
+
+/* Of a flow mapping. */
+static void put_inside(struct nest_hf *hf, const char *key, int64_t value)
+{
+    if (value > 0) {
+        nest_strbuf_printf(hf->job->out, ", %s: %lld", key, (long long)value);
     }
 }
 
@@ -107,6 +81,8 @@ static void put_attention(struct nest_hf *hf)
     if (s->attention == NEST_ATTENTION_WINDOW) {
         nest_strbuf_add(hf->job->out, "attention: window\n");
         put(hf, "window", s->window);
+        put_some(hf, "full_every", s->full_every);
+        put_some(hf, "full_first", s->full_first);
     }
 }
 
@@ -120,6 +96,7 @@ static void put_experts(struct nest_hf *hf)
     put(hf, "top_k", s->top_k);
     put(hf, "moe_ffn", s->moe_ffn);
     put_some(hf, "shared_experts", s->shared_experts);
+    put_some(hf, "shared_ffn", s->shared_ffn);
     put_some(hf, "dense_layers", s->dense_layers);
     if (s->moe_every > 1) {
         put(hf, "moe_every", s->moe_every);
@@ -144,11 +121,15 @@ static void put_parts(struct nest_hf *hf)
     if (s->vision.layers > 0) {
         nest_strbuf_printf(out,
                            "vision: {layers: %lld, hidden: %lld, ffn: %lld, heads: %lld, "
-                           "tokens: %lld, patch: %lld, projection: %lld%s}\n",
+                           "tokens: %lld, patch: %lld, projection: %lld",
                            (long long)s->vision.layers, (long long)s->vision.hidden,
                            (long long)s->vision.ffn, (long long)s->vision.heads,
                            (long long)s->vision.tokens, (long long)s->vision.patch,
-                           (long long)s->vision.projection, s->vision.gated ? ", gated: true" : "");
+                           (long long)s->vision.projection);
+        put_inside(hf, "projection_hidden", s->vision.projection_hidden);
+        put_inside(hf, "projectors", s->vision.projectors);
+        put_inside(hf, "merge", s->vision.merge);
+        nest_strbuf_add(out, s->vision.gated ? ", gated: true}\n" : "}\n");
     }
 }
 
@@ -169,6 +150,7 @@ void nest_hf_write(struct nest_hf *hf)
     put(hf, "ffn", s->ffn);
     put_attention(hf);
     put(hf, "vocab", s->vocab);
+    put_some(hf, "embed_dim", s->embed_dim);
     put(hf, "seq", s->seq);
     nest_strbuf_printf(out, "mlp: %s\n", mlp[s->mlp]);
     nest_strbuf_printf(out, "norm: %s\n", s->norm == NEST_NORM_LAYER ? "layer" : "rms");
