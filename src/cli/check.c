@@ -1,5 +1,8 @@
 /* `nest check`: validates files of ours. */
+#include <string.h>
+
 #include "cli/commands.h"
+#include "model/model.h"
 
 static int run(struct nest_cli *cli);
 
@@ -25,6 +28,21 @@ static const char *kind_name(enum nest_file_kind kind)
     return name[kind];
 }
 
+/* What is wrong with the file, and with the graph of the model that it holds. */
+static enum nest_status check(struct nest_cli *cli, const char *path, enum nest_file_kind *kind)
+{
+    const enum nest_status status =
+        nest_check_file(&cli->library, path, &cli->arena, kind, &cli->errors);
+    struct nest_model_spec spec;
+    struct nest_model model;
+    if (status != NEST_OK || *kind != NEST_FILE_MODEL || strcmp(path, "-") == 0) {
+        return status;
+    }
+    const enum nest_status loaded =
+        nest_load_model(&cli->library, path, &cli->arena, &spec, &cli->errors);
+    return loaded == NEST_OK ? nest_model_expand(&spec, &cli->arena, &model, &cli->errors) : loaded;
+}
+
 static int run(struct nest_cli *cli)
 {
     int worst = NEST_EXIT_DONE;
@@ -32,8 +50,7 @@ static int run(struct nest_cli *cli)
         const char *path = cli->args.operand[i];
         enum nest_file_kind kind = NEST_FILE_SCENARIO;
         nest_errors_init(&cli->errors, &cli->arena);
-        const enum nest_status status =
-            nest_check_file(&cli->library, path, &cli->arena, &kind, &cli->errors);
+        const enum nest_status status = check(cli, path, &kind);
         if (status == NEST_OK) {
             (void)fprintf(cli->out, "%s: ok, %s\n", path, kind_name(kind));
             continue;

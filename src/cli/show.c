@@ -40,6 +40,19 @@ static int print_text(struct nest_cli *cli, struct nest_strbuf *text)
     return whole ? NEST_EXIT_DONE : nest_cli_fail(cli, NEST_NO_MEMORY);
 }
 
+static void graph_json(const struct nest_model *model, struct nest_json *json)
+{
+    nest_json_integer(json, "downsets", model->cuts ? model->cuts->count : model->layers + 1);
+    nest_json_array(json, "edges");
+    for (int e = 0; e < model->edges; e++) {
+        nest_json_array(json, NULL);
+        nest_json_integer(json, NULL, model->edge[e].from);
+        nest_json_integer(json, NULL, model->edge[e].to);
+        nest_json_end(json);
+    }
+    nest_json_end(json);
+}
+
 static int model_json(struct nest_cli *cli, const struct nest_model *model)
 {
     struct nest_strbuf text = NEST_STRBUF_INIT(DOCUMENT_MAX);
@@ -64,8 +77,31 @@ static int model_json(struct nest_cli *cli, const struct nest_model *model)
         nest_json_end(&json);
     }
     nest_json_end(&json);
+    if (model->edges > 0) {
+        graph_json(model, &json);
+    }
     nest_json_end(&json);
     return print_text(cli, &text);
+}
+
+/* Where a run's inputs come from, unless that is just the layer before it. */
+static void print_inputs(FILE *out, const struct nest_model *model, int layer)
+{
+    bool usual = true;
+    int inputs = 0;
+    for (int e = 0; e < model->edges; e++) {
+        inputs += model->edge[e].to == layer;
+        usual = usual && (model->edge[e].to != layer || model->edge[e].from == layer - 1);
+    }
+    if (layer == 0 || model->edges == 0 || (usual && inputs > 0)) {
+        return;
+    }
+    (void)fputs(inputs > 0 ? "  after" : "  a source", out);
+    for (int e = 0; e < model->edges; e++) {
+        if (model->edge[e].to == layer) {
+            (void)fprintf(out, " %d", model->edge[e].from);
+        }
+    }
 }
 
 static void model_text(FILE *out, const struct nest_model *model)
@@ -87,9 +123,17 @@ static void model_text(FILE *out, const struct nest_model *model)
         (void)snprintf(layers, sizeof layers, part->count > 1 ? "%d-%d" : "%d", part->first,
                        part->first + part->count - 1);
         (void)fprintf(
-            out, "  %-12s %-18s %16s  %10s\n", layers, kind->name,
+            out, "  %-12s %-18s %16s  %10s", layers, kind->name,
             nest_count_format(kind->dense_params + kind->expert_params, params, sizeof params),
             nest_count_format(kind->active_params, active, sizeof active));
+        print_inputs(out, model, part->first);
+        (void)fputc('\n', out);
+    }
+    if (model->cuts) {
+        (void)fprintf(out,
+                      "\nThe graph branches: a stage boundary may leave any of %d downsets "
+                      "behind it\n",
+                      model->cuts->count);
     }
 }
 

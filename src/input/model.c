@@ -126,6 +126,7 @@ const struct nest_field nest_model_fields[] = {
      .low = 1,
      .high = 1e16},
     {.key = "profile", .type = NEST_FIELD_CUSTOM, .read = nest_profile_read},
+    {.key = "graph", .type = NEST_FIELD_CUSTOM, .read = nest_layer_graph_read},
     {.key = "collectives", .type = NEST_FIELD_CUSTOM, .read = read_collectives},
     NEST_FIELD_END,
 };
@@ -313,7 +314,7 @@ void nest_model_read(struct nest_field_reader *reader, const struct nest_node *r
     if (root->kind != NEST_NODE_MAPPING) {
         return;
     }
-    if (!nest_node_get(root, "profile")) {
+    if (!nest_node_get(root, "profile") && !nest_node_get(root, "graph")) {
         require_shape(reader, root);
     }
     const struct nest_origin origin = {.root = root};

@@ -44,6 +44,12 @@ void nest_profile_read(struct nest_field_reader *reader, const struct nest_node 
                        void *record);
 void nest_profile_write(const struct nest_model_spec *model, int indent, struct nest_strbuf *out);
 
+/* A model's layer graph (`graph:`): measured layers with edges. */
+void nest_layer_graph_read(struct nest_field_reader *reader, const struct nest_node *node,
+                           void *record);
+void nest_layer_graph_write(const struct nest_model_spec *model, int indent,
+                            struct nest_strbuf *out);
+
 /* What a file that is silent gets. */
 void nest_device_defaults(struct nest_device_spec *out, const char *id);
 void nest_model_defaults(struct nest_model_spec *out, const char *id);

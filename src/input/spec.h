@@ -141,6 +141,12 @@ struct nest_profile_layer {
     const struct nest_profile_entry *entry; /* one per tp width, ascending */
 };
 
+/* An activation that flows between two layers, by their numbers as they are listed (an entry with
+ * `times: N` is N layers in a row, whose inner edges are not stated). */
+struct nest_edge_spec {
+    int from, to;
+};
+
 /* An image tower beside the text trunk: patches through layers of their own, then a projection to
  * the trunk's width. layers = 0: none. */
 struct nest_vision_spec {
@@ -197,6 +203,10 @@ struct nest_model_spec {
     double params_published, params_active_published; /* 0 = not stated */
     int profile_layers; /* measured layers instead of a transformer's shape; 0 = none */
     const struct nest_profile_layer *profile;
+    bool graph; /* the measured layers are a graph of these edges; else a chain */
+    struct nest_mark graph_mark;
+    int edges;
+    const struct nest_edge_spec *edge; /* as stated */
     bool profile_collectives_included; /* fw/bw already contain TP and EP collectives */
 };
 

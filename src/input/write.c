@@ -138,10 +138,14 @@ static void write_model(const struct nest_model_spec *model, int indent, struct 
     shown.moe_ffn = model->moe_ffn_given ? model->moe_ffn : 0;
     write_block(nest_model_fields, &shown, &defaults, indent, out);
     if (model->profile_layers > 0) {
-        nest_strbuf_printf(out, "%*scollectives: %s\n%*sprofile:\n", indent, "",
+        nest_strbuf_printf(out, "%*scollectives: %s\n%*s%s:\n", indent, "",
                            model->profile_collectives_included ? "included" : "separate", indent,
-                           "");
-        nest_profile_write(model, indent + 2, out);
+                           "", model->graph ? "graph" : "profile");
+        if (model->graph) {
+            nest_layer_graph_write(model, indent + 2, out);
+        } else {
+            nest_profile_write(model, indent + 2, out);
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "model/branches.h"
 #include "model/operators.h"
 
 /* What stands in attention's place in a block. */
@@ -203,48 +204,74 @@ static enum nest_status expand_transformer(const struct nest_model_spec *spec,
     return set_runs(out, arena, kind_of);
 }
 
-static enum nest_status expand_profile(const struct nest_model_spec *spec, struct nest_arena *arena,
-                                       struct nest_model *out)
+static struct nest_layer_kind measured_kind(const struct nest_profile_layer *layer)
+{
+    const double bytes = layer->entry[0].weight_bytes * (double)layer->entry[0].tp;
+    const int64_t params = (int64_t)(bytes / 2.0 + 0.5);
+    return (struct nest_layer_kind){
+        .role = NEST_LAYER_PROFILED,
+        .name = layer->name,
+        .dense_params = params,
+        .active_params = params,
+        .flops_per_token = 2.0 * (double)params,
+        .profile = layer,
+    };
+}
+
+/* The kinds of measured layers in the order of the file. */
+static int *list_measured(const struct nest_model_spec *spec, struct nest_arena *arena,
+                          struct nest_model *out)
 {
     out->kinds = spec->profile_layers;
     out->kind = NEST_NEW(arena, struct nest_layer_kind, spec->profile_layers);
-    if (out->kind == NULL) {
-        return NEST_NO_MEMORY;
+    for (int i = 0; out->kind != NULL && i < spec->profile_layers; i++) {
+        out->kind[i] = measured_kind(&spec->profile[i]);
+        out->layers += (int)spec->profile[i].times;
     }
-    for (int i = 0; i < spec->profile_layers; i++) {
-        const struct nest_profile_layer *layer = &spec->profile[i];
-        const double bytes = layer->entry[0].weight_bytes * (double)layer->entry[0].tp;
-        const int64_t params = (int64_t)(bytes / 2.0 + 0.5);
-        out->kind[i] = (struct nest_layer_kind){
-            .role = NEST_LAYER_PROFILED,
-            .name = layer->name,
-            .dense_params = params,
-            .active_params = params,
-            .flops_per_token = 2.0 * (double)params,
-            .profile = layer,
-        };
-        out->layers += (int)layer->times;
-    }
-    int *kind_of = NEST_NEW(arena, int, out->layers);
-    if (kind_of == NULL) {
-        return NEST_NO_MEMORY;
-    }
+    int *kind_of = out->kind != NULL ? NEST_NEW(arena, int, out->layers) : NULL;
     int layer = 0;
-    for (int i = 0; i < spec->profile_layers; i++) {
+    for (int i = 0; kind_of != NULL && i < spec->profile_layers; i++) {
         for (int64_t j = 0; j < spec->profile[i].times; j++) {
             kind_of[layer++] = i;
         }
     }
-    return set_runs(out, arena, kind_of);
+    return kind_of;
+}
+
+static enum nest_status expand_profile(const struct nest_model_spec *spec, struct nest_arena *arena,
+                                       struct nest_model *out)
+{
+    const int *kind_of = list_measured(spec, arena, out);
+    return kind_of != NULL ? set_runs(out, arena, kind_of) : NEST_NO_MEMORY;
+}
+
+static enum nest_status expand_graph(const struct nest_model_spec *spec, struct nest_arena *arena,
+                                     struct nest_model *out, struct nest_errors *errors)
+{
+    const struct nest_edge_spec *edge = NULL;
+    int edges = 0;
+    const int *listed = list_measured(spec, arena, out);
+    const int *order = listed != NULL ? nest_graph_order(spec, arena, &edge, &edges) : NULL;
+    int *kind_of = NEST_NEW(arena, int, out->layers);
+    if (order == NULL || kind_of == NULL) {
+        return NEST_NO_MEMORY;
+    }
+    for (int i = 0; i < out->layers; i++) {
+        kind_of[i] = listed[order[i]];
+    }
+    const enum nest_status status = set_runs(out, arena, kind_of);
+    return status == NEST_OK ? nest_model_branch(out, edge, edges, spec->graph_mark, arena, errors)
+                             : status;
 }
 
 enum nest_status nest_model_expand(const struct nest_model_spec *spec, struct nest_arena *arena,
                                    struct nest_model *out, struct nest_errors *errors)
 {
-    (void)errors;
     *out = (struct nest_model){.spec = spec};
-    const enum nest_status status = spec->profile_layers > 0 ? expand_profile(spec, arena, out)
-                                                             : expand_transformer(spec, arena, out);
+    const enum nest_status status = spec->graph ? expand_graph(spec, arena, out, errors)
+                                    : spec->profile_layers > 0
+                                        ? expand_profile(spec, arena, out)
+                                        : expand_transformer(spec, arena, out);
     if (status == NEST_OK) {
         sum_model(out);
     }

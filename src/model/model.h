@@ -3,7 +3,8 @@
  * A transformer's shape (input/spec.h) is expanded into a few layer KINDS (embedding, dense block,
  * MoE block, head…) and RUNS of equal layers. A kind is a short list of operators, written down
  * once here; the cost room turns operators into seconds and bytes for a strategy. Layers are
- * numbered embedding 0, blocks 1…L, head (with the final norm) L+1. */
+ * numbered embedding 0, blocks 1…L, head (with the final norm) L+1; those of a stated graph in its
+ * canonical order (input/layer_graph.h), so that every edge ascends. */
 #ifndef NEST_MODEL_MODEL_H
 #define NEST_MODEL_MODEL_H
 
@@ -13,6 +14,7 @@
 #include "base/arena.h"
 #include "base/error.h"
 #include "input/spec.h"
+#include "model/cuts.h"
 
 enum nest_layer_role {
     NEST_LAYER_EMBEDDING,
@@ -99,10 +101,14 @@ struct nest_model {
     struct nest_layer_kind *kind;
     int runs;
     struct nest_run *run;
-    const int *kind_of;        /* [layers] */
-    bool tied;                 /* head shares the embedding's weights */
-    int64_t params;            /* total, vocabulary not padded */
-    int64_t active_params;     /* used by one token */
+    const int *kind_of;           /* [layers] */
+    const struct nest_cuts *cuts; /* of a graph that branches; NULL: cut i is the first i layers */
+    int edges;                    /* 0: a chain */
+    const struct nest_edge_spec *edge;    /* by `from`, then `to` */
+    const struct nest_crossing *crossing; /* NULL: the tensor of the layer in front alone */
+    bool tied;                            /* head shares the embedding's weights */
+    int64_t params;                       /* total, vocabulary not padded */
+    int64_t active_params;                /* used by one token */
     double flops_per_sequence; /* model FLOP, forward + backward, no recompute, full square, head
                                   counted */
 };

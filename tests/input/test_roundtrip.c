@@ -73,6 +73,24 @@ static const char profile_scenario[] =
     "cluster: h100-spine-leaf\n"
     "limits: {memory: 90GiB}\n";
 
+static const char graph_scenario[] =
+    "model:\n"
+    "  name: Branches\n"
+    "  seq: 16\n"
+    "  graph:\n"
+    "    layers:\n"
+    "      - name: \"left: branch\"\n"
+    "        times: 3\n"
+    "        measured: [{tp: 1, fw: 1ms, bw: 2ms, weights: 2MB, activations: 3MB, boundary: 1MB}]\n"
+    "      - name: right\n"
+    "        times: 4\n"
+    "        measured: [{tp: 1, fw: 1ms, bw: 2ms, weights: 2MB, activations: 3MB, boundary: 1MB}]\n"
+    "      - name: join\n"
+    "        measured: [{tp: 1, fw: 1ms, bw: 2ms, weights: 2MB, activations: 3MB, boundary: 1MB}]\n"
+    "    edges: [[\"left: branch\", join], [right.2, join], [right, join], [\"left: branch.1\", "
+    "right.3]]\n"
+    "cluster: h100-spine-leaf\n";
+
 static void assert_same_pins(const struct nest_pins_spec *a, const struct nest_pins_spec *b)
 {
     for (int key = 0; key < NEST_PINS; key++) {
@@ -116,6 +134,11 @@ static void assert_same_profiles(const struct nest_model_spec *a, const struct n
 {
     assert_int_equal(a->profile_layers, b->profile_layers);
     assert_int_equal(a->profile_collectives_included, b->profile_collectives_included);
+    assert_int_equal(a->graph, b->graph);
+    assert_int_equal(a->edges, b->edges);
+    if (a->edges > 0) {
+        assert_memory_equal(a->edge, b->edge, (size_t)a->edges * sizeof *a->edge);
+    }
     for (int i = 0; i < a->profile_layers; i++) {
         assert_string_equal(a->profile[i].name, b->profile[i].name);
         assert_int_equal(a->profile[i].times, b->profile[i].times);
@@ -174,6 +197,7 @@ static void written_scenarios_load_back(void **state)
     const char *const texts[] = {
         inline_scenario,
         profile_scenario,
+        graph_scenario,
         "model: gpt3\ncluster: llama3-24k\n",
         "model: deepseek-v3\ncluster: tpuv4-fat-tree\nedits: [{model.top_k: 4}]\n",
     };
