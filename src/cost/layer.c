@@ -102,22 +102,24 @@ static void backward(const struct messages *m, struct direction *out)
     out->ep = expert_time(m, w->shared_bw);
 }
 
-static void add_zero(const struct messages *m, struct direction *fw, struct direction *bw,
-                     double redone)
+/* Per-microbatch traffic of ZeRO 2 and 3, before overlap. */
+struct sharding {
+    double before; /* gathers before either pass */
+    double after;  /* and after the backward one */
+};
+
+static struct sharding zero_time(const struct messages *m)
 {
     const struct nest_state_bytes bytes = nest_state_bytes(&m->problem->train);
-    const double knob = m->problem->overlap.zero;
-    double before = 0.0;
-    double after = 0.0;
+    struct sharding zero = {0};
     if (m->strategy->zero >= 3) {
-        before = sharded(m, NEST_ALL_GATHER, (double)bytes.gathered);
-        after = before;
+        zero.before = sharded(m, NEST_ALL_GATHER, (double)bytes.gathered);
+        zero.after = zero.before;
     }
     if (m->strategy->zero >= 2) {
-        after += sharded(m, NEST_REDUCE_SCATTER, (double)bytes.gradient);
+        zero.after += sharded(m, NEST_REDUCE_SCATTER, (double)bytes.gradient);
     }
-    fw->zero = exposed(before, knob, fw->compute);
-    bw->zero = exposed(after, knob, bw->compute + redone);
+    return zero;
 }
 
 static int64_t divided(int64_t bytes, int64_t parts)
@@ -156,24 +158,40 @@ static void set_state(const struct nest_problem *problem, const struct nest_laye
     }
 }
 
-void nest_layer_price(const struct nest_problem *problem, const struct nest_layer_work *work,
-                      const struct nest_strategy *strategy, const struct nest_placement *placement,
-                      enum nest_recompute recompute, struct nest_layer_cost *out)
+/* What both passes of a layer take whatever the recompute mode. */
+struct passes {
+    struct direction fw, bw;
+    struct sharding zero;
+    struct nest_layer_cost state; /* the parameters' part of the answer */
+};
+
+static void price_passes(const struct messages *m, struct passes *out)
 {
-    const struct messages m = {problem, work, strategy, placement};
-    struct direction fw = {0};
-    struct direction bw = {0};
-    forward(&m, &fw);
-    backward(&m, &bw);
-    add_zero(&m, &fw, &bw, work->redone[recompute]);
-    if (recompute == NEST_RECOMPUTE_FULL && work->redone[recompute] > 0.0) {
+    *out = (struct passes){0};
+    forward(m, &out->fw);
+    backward(m, &out->bw);
+    out->zero = zero_time(m);
+    set_state(m->problem, m->work, m->strategy, &out->state);
+}
+
+static void price_mode(const struct messages *m, const struct passes *passes,
+                       enum nest_recompute recompute, struct nest_layer_cost *out)
+{
+    const struct nest_layer_work *work = m->work;
+    const double redone = work->redone[recompute];
+    const double knob = m->problem->overlap.zero;
+    struct direction fw = passes->fw;
+    struct direction bw = passes->bw;
+    fw.zero = exposed(passes->zero.before, knob, fw.compute);
+    bw.zero = exposed(passes->zero.after, knob, bw.compute + redone);
+    if (recompute == NEST_RECOMPUTE_FULL && redone > 0.0) {
         bw.tp += fw.tp;
         bw.cp += fw.cp;
         bw.ep += fw.ep;
     } else if (recompute == NEST_RECOMPUTE_SELECTIVE && work->attention_redone) {
         bw.cp += fw.cp;
     }
-    *out = (struct nest_layer_cost){0};
+    *out = passes->state;
     const nest_ps fw_tp = nest_to_ps(fw.tp);
     const nest_ps fw_cp = nest_to_ps(fw.cp);
     const nest_ps fw_ep = nest_to_ps(fw.ep);
@@ -184,13 +202,35 @@ void nest_layer_price(const struct nest_problem *problem, const struct nest_laye
     out->ep = fw_ep + nest_to_ps(bw.ep);
     out->zero = fw_zero + nest_to_ps(bw.zero);
     out->compute = fw_compute + nest_to_ps(bw.compute);
-    out->recompute = nest_to_ps(work->redone[recompute]);
+    out->recompute = nest_to_ps(redone);
     out->fw = fw_compute + fw_tp + fw_cp + fw_ep + fw_zero;
     out->bw = out->compute + out->recompute + out->tp + out->cp + out->ep + out->zero - out->fw;
     out->activations = (int64_t)(work->kept[recompute] + 0.5);
     out->working = (int64_t)(work->live[recompute] + 0.5);
     out->logits = (int64_t)(work->logits + 0.5);
-    set_state(problem, work, strategy, out);
+}
+
+void nest_layer_price(const struct nest_problem *problem, const struct nest_layer_work *work,
+                      const struct nest_strategy *strategy, const struct nest_placement *placement,
+                      enum nest_recompute recompute, struct nest_layer_cost *out)
+{
+    const struct messages m = {problem, work, strategy, placement};
+    struct passes passes;
+    price_passes(&m, &passes);
+    price_mode(&m, &passes, recompute, out);
+}
+
+void nest_layer_price_modes(const struct nest_problem *problem, const struct nest_layer_work *work,
+                            const struct nest_strategy *strategy,
+                            const struct nest_placement *placement,
+                            struct nest_layer_cost out[NEST_RECOMPUTES])
+{
+    const struct messages m = {problem, work, strategy, placement};
+    struct passes passes;
+    price_passes(&m, &passes);
+    for (int r = 0; r < NEST_RECOMPUTES; r++) {
+        price_mode(&m, &passes, (enum nest_recompute)r, &out[r]);
+    }
 }
 
 void nest_layer_cost(const struct nest_problem *problem, const struct nest_layer_kind *kind,

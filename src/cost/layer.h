@@ -65,6 +65,12 @@ void nest_layer_price(const struct nest_problem *problem, const struct nest_laye
                       const struct nest_strategy *strategy, const struct nest_placement *placement,
                       enum nest_recompute recompute, struct nest_layer_cost *out);
 
+/* The same by every recompute mode, sooner than one after the other. Pure. */
+void nest_layer_price_modes(const struct nest_problem *problem, const struct nest_layer_work *work,
+                            const struct nest_strategy *strategy,
+                            const struct nest_placement *placement,
+                            struct nest_layer_cost out[NEST_RECOMPUTES]);
+
 /* Work and price in one. The embedding and the head know nothing of tying: see nest_cost_table. */
 void nest_layer_cost(const struct nest_problem *problem, const struct nest_layer_kind *kind,
                      const struct nest_strategy *strategy, const struct nest_placement *placement,

@@ -60,13 +60,13 @@ static void fill_run(const struct nest_problem *problem, const struct nest_strat
     const struct nest_layer_kind *kind = &problem->model->kind[run->kind];
     struct nest_layer_work work;
     nest_layer_work(problem, kind, strategy, &work);
+    struct nest_layer_cost cost[NEST_RECOMPUTES];
+    nest_layer_price_modes(problem, &work, strategy, placement, cost);
     for (int r = 0; r < NEST_RECOMPUTES; r++) {
-        struct nest_layer_cost cost;
-        nest_layer_price(problem, &work, strategy, placement, (enum nest_recompute)r, &cost);
         for (int i = run->first; i < run->first + run->count; i++) {
-            out->sum[r][i + 1] = added(&out->sum[r][i], &cost);
-            out->working[r][i] = cost.working;
-            out->gathered[r][i] = cost.gathered;
+            out->sum[r][i + 1] = added(&out->sum[r][i], &cost[r]);
+            out->working[r][i] = cost[r].working;
+            out->gathered[r][i] = cost[r].gathered;
         }
     }
     const double bytes = (double)nest_boundary_bytes(problem, kind, strategy);

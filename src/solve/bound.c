@@ -15,171 +15,6 @@ static const struct nest_placement alone = {
     .expert = {.size = 1},
 };
 
-static bool is_switched(const struct nest_cluster *cluster)
-{
-    bool switched = cluster->levels > 1;
-    for (int l = 1; l < cluster->levels; l++) {
-        const enum nest_level_kind kind = cluster->level[l].kind;
-        switched = switched && (kind == NEST_LEVEL_SWITCH || kind == NEST_LEVEL_RAIL);
-    }
-    return switched;
-}
-
-/* Whether every innermost group is as large as the largest. */
-static bool has_equal_innermost(const struct nest_cluster *cluster)
-{
-    const struct nest_level *inner = &cluster->level[0];
-    return cluster->uniform || inner->groups * inner->capacity == cluster->devices;
-}
-
-void nest_bounds_init(struct nest_bounds *bounds, const struct nest_space *space)
-{
-    *bounds = (struct nest_bounds){.space = space, .problem = *space->problem};
-    struct nest_cluster *cluster = &bounds->cluster;
-    *cluster = *space->problem->cluster;
-    bounds->problem.cluster = cluster;
-    bounds->tiled = has_equal_innermost(cluster);
-    bounds->switched = is_switched(cluster);
-    struct nest_level *outer = &cluster->level[1];
-    for (int l = 1; l < cluster->levels; l++) {
-        const struct nest_level *level = &cluster->level[l];
-        outer->bandwidth =
-            level->bandwidth > outer->bandwidth ? level->bandwidth : outer->bandwidth;
-        outer->latency = level->latency < outer->latency ? level->latency : outer->latency;
-        outer->oversubscription = 1.0;
-    }
-}
-
-static struct nest_comm single_members(void)
-{
-    struct nest_comm comm = {.size = 1, .top = 0};
-    for (int k = 0; k < NEST_MAX_LEVELS; k++) {
-        comm.m[k] = comm.q[k] = comm.p[k] = comm.g[k] = 1;
-    }
-    return comm;
-}
-
-/* A group inside one innermost group. */
-static struct nest_comm inside(int64_t size)
-{
-    struct nest_comm comm = single_members();
-    comm.size = comm.m[0] = size;
-    return comm;
-}
-
-/* How tightly devices of one group may lie. */
-struct spacing {
-    int64_t stride; /* least distance of two members within a block */
-    int64_t block;  /* devices of a block, 0 while the order is unknown */
-    int64_t pitch;  /* least distance of two blocks */
-};
-
-static int64_t smaller(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-/* Most members that one innermost group can hold. */
-static int64_t most_inside(const struct nest_bounds *bounds, const struct spacing *spacing)
-{
-    const int64_t inner = bounds->cluster.level[0].capacity;
-    const int64_t anywhere = (inner + spacing->stride - 1) / spacing->stride;
-    if (spacing->block == 0) {
-        return anywhere;
-    }
-    const int64_t blocks = (inner + spacing->block - 2) / spacing->pitch + 1;
-    const int64_t of_block =
-        (smaller(spacing->block, inner) + spacing->stride - 1) / spacing->stride;
-    return smaller(anywhere, blocks * of_block);
-}
-
-/* The least that a group can cost: nothing, unless it is too large for one innermost group. Then
- * some of it crosses, at best between two groups that are as full as can be; what happens inside
- * them is left out. */
-static struct nest_comm crossing(const struct nest_bounds *bounds, int64_t size,
-                                 const struct spacing *spacing)
-{
-    const int64_t full = most_inside(bounds, spacing);
-    struct nest_comm comm = single_members();
-    if (bounds->switched && size > full) {
-        comm.size = comm.m[1] = 2;
-        comm.top = 1;
-        comm.q[1] = comm.p[1] = full;
-    }
-    return comm;
-}
-
-/* Communicators of a family. In a uniform cluster every position is a multiple of tp (of a, for CP)
- * if that divides the innermost groups, because block widths, spans and group boundaries are. */
-static void place_family(const struct nest_bounds *bounds, const struct nest_strategy *s,
-                         struct nest_placement *out)
-{
-    const int64_t inner = bounds->cluster.level[0].capacity;
-    const struct spacing ranks = {.stride = 1};
-    const struct spacing rings = {.stride = s->tp};
-    *out = alone;
-    if (s->tp > 1) {
-        out->tp =
-            bounds->tiled && inner % s->tp == 0 ? inside(s->tp) : crossing(bounds, s->tp, &ranks);
-    }
-    if (s->cp > 1) {
-        out->cp = bounds->tiled && inner % nest_strategy_width(s) == 0
-                      ? inside(s->cp)
-                      : crossing(bounds, s->cp, &rings);
-    }
-}
-
-/* Communicators once dp and the sharding are known; pp > 0: the order too. */
-static void place_sharding(const struct nest_bounds *bounds, const struct nest_strategy *s, int pp,
-                           struct nest_placement *out)
-{
-    const int64_t members = nest_strategy_dp(s) * s->cp;
-    const int64_t shard = nest_dense_shard(s);
-    const int64_t block = pp > 0 ? nest_strategy_width(s) * s->dp_in : 0;
-    const struct spacing near = {s->tp, block, pp * block};
-    const struct spacing far = {s->tp * shard, block, pp * block};
-    const struct spacing expert = {s->ep * s->etp, block, pp * block};
-    place_family(bounds, s, out);
-    out->dense = crossing(bounds, members, &near);
-    out->shard = crossing(bounds, shard, &near);
-    out->replicate = crossing(bounds, members / shard, &far);
-    if (bounds->problem.model->spec->experts > 1) {
-        out->expert = crossing(bounds, nest_expert_copies(s), &expert);
-    }
-}
-
-/* Expert groups once the order is known: etp * ep devices in a row of those that hold the stage,
- * inside an innermost group if they tile both it and the block, else across two at the least. */
-static void place_experts(const struct nest_bounds *bounds, const struct nest_strategy *s, int pp,
-                          struct nest_placement *out)
-{
-    const int64_t inner = bounds->cluster.level[0].capacity;
-    const int64_t group = s->etp * s->ep;
-    const int64_t block = nest_strategy_width(s) * s->dp_in;
-    if (group == 1) {
-        return;
-    }
-    if (bounds->tiled && inner % group == 0 && block % group == 0) {
-        out->ep = s->ep > 1 ? inside(s->ep) : out->ep;
-        out->etp = s->etp > 1 ? inside(s->etp) : out->etp;
-        return;
-    }
-    const int64_t extent = group > block ? (group / block - 1) * pp * block + block : group;
-    if (bounds->switched && extent > inner && s->ep > 1 && s->etp == 1) {
-        /* All-to-all: at least half of what two of the members exchange crosses. */
-        out->ep = single_members();
-        out->ep.size = out->ep.m[1] = 2;
-        out->ep.top = 1;
-    }
-}
-
-static void price(const struct nest_bounds *bounds, const struct nest_layer_work *work,
-                  const struct nest_strategy *strategy, const struct nest_placement *placement,
-                  int mode, struct nest_layer_cost *out)
-{
-    nest_layer_price(&bounds->problem, work, strategy, placement, bounds->space->mode[mode], out);
-}
-
 static int longest_run(const struct nest_model *model)
 {
     int longest = 0;
@@ -189,6 +24,71 @@ static int longest_run(const struct nest_model *model)
     return longest;
 }
 
+bool nest_bounds_init(struct nest_bounds *bounds, const struct nest_space *space,
+                      struct nest_arena *arena)
+{
+    const struct nest_model *model = space->problem->model;
+    *bounds = (struct nest_bounds){.space = space,
+                                   .problem = *space->problem,
+                                   .bulk = longest_run(model),
+                                   .least = NEST_NEW(arena, nest_ps, model->kinds)};
+    nest_reach_init(space->problem->cluster, &bounds->reach);
+    bounds->problem.cluster = &bounds->reach.cluster;
+    return bounds->least;
+}
+
+/* Communicators of a family. With equal innermost groups every position is a multiple of tp (of a,
+ * for CP) if that divides those, because block widths, spans and group boundaries are. */
+static void place_family(const struct nest_bounds *bounds, const struct nest_strategy *s,
+                         const struct nest_where *where, struct nest_placement *out)
+{
+    const struct nest_reach *reach = &bounds->reach;
+    const int64_t inner = reach->cluster.level[0].capacity;
+    *out = alone;
+    out->tp = reach->tiled && inner % s->tp == 0 ? nest_reach_inside(s->tp)
+                                                 : nest_reach_ring(reach, where, 1, s->tp);
+    out->cp = reach->tiled && inner % nest_strategy_width(s) == 0
+                  ? nest_reach_inside(s->cp)
+                  : nest_reach_ring(reach, where, s->tp, s->cp);
+    out->ep = nest_reach_pairs(reach, where, s->etp, s->ep);
+    out->etp = nest_reach_ring(reach, where, 1, s->etp);
+}
+
+/* Expert groups are etp * ep devices in a row of those that hold the stage: inside an innermost
+ * group if they tile both it and the block. */
+static void place_experts(const struct nest_bounds *bounds, const struct nest_strategy *s,
+                          struct nest_placement *out)
+{
+    const int64_t group = s->etp * s->ep;
+    if (bounds->reach.tiled && bounds->reach.cluster.level[0].capacity % group == 0 &&
+        nest_strategy_width(s) * s->dp_in % group == 0) {
+        out->ep = nest_reach_inside(s->ep);
+        out->etp = nest_reach_inside(s->etp);
+    }
+}
+
+/* Communicators once dp and the sharding are known; pp > 0: the order too. */
+static void place_sharding(const struct nest_bounds *bounds, const struct nest_strategy *s, int pp,
+                           struct nest_placement *out)
+{
+    const struct nest_reach *reach = &bounds->reach;
+    const int64_t members = nest_strategy_dp(s) * s->cp;
+    const int64_t shard = nest_dense_shard(s);
+    const int64_t block = nest_strategy_width(s) * s->dp_in;
+    const struct nest_where where = {
+        .devices = s->tp * members, .block = pp > 0 ? block : 0, .pitch = pp * block};
+    place_family(bounds, s, &where, out);
+    out->dense = nest_reach_ring(reach, &where, s->tp, members);
+    out->shard = nest_reach_ring(reach, &where, s->tp, shard);
+    out->replicate = nest_reach_ring(reach, &where, s->tp * shard, members / shard);
+    if (bounds->problem.model->spec->experts > 1) {
+        out->expert = nest_reach_ring(reach, &where, s->ep * s->etp, nest_expert_copies(s));
+    }
+    if (pp > 0) {
+        place_experts(bounds, s, out);
+    }
+}
+
 /* sum + count * time; a time that saturates makes the sum saturate. */
 static nest_ps sum_of(nest_ps sum, int count, nest_ps time)
 {
@@ -196,66 +96,71 @@ static nest_ps sum_of(nest_ps sum, int count, nest_ps time)
     return sum + part < NEST_PS_MAX ? sum + part : NEST_PS_MAX;
 }
 
-static void bound_width(const struct nest_bounds *bounds, const struct nest_strategy *strategy,
-                        struct nest_bound *out)
-{
-    const struct nest_model *model = bounds->problem.model;
-    const int bulk = longest_run(model);
-    struct nest_placement placement;
-    *out = (struct nest_bound){.bulk = model->run[bulk].count};
-    place_family(bounds, strategy, &placement);
-    for (int i = 0; i < model->runs; i++) {
-        const struct nest_run *run = &model->run[i];
-        struct nest_layer_work work;
-        nest_layer_work(&bounds->problem, &model->kind[run->kind], strategy, &work);
-        if (i == 0 && i != bulk) {
-            out->has_first = true;
-            out->first = work;
-        } else if (i == model->runs - 1 && i != bulk) {
-            out->has_last = true;
-            out->last = work;
-        }
-        nest_ps least = NEST_PS_MAX;
-        for (int m = 0; m < bounds->space->modes; m++) {
-            struct nest_layer_cost cost;
-            price(bounds, &work, strategy, &placement, m, &cost);
-            const nest_ps time = cost.fw + cost.bw;
-            least = time < least ? time : least;
-            if (i == bulk) {
-                out->bulk_time[m] = time;
-                out->work = work;
-            }
-        }
-        out->total = sum_of(out->total, run->count, least);
-        out->front = i < bulk ? sum_of(out->front, run->count, least) : out->front;
-        out->back = i > bulk ? sum_of(out->back, run->count, least) : out->back;
-        out->largest = least > out->largest ? least : out->largest;
-    }
-}
-
 static nest_ps lesser(nest_ps a, nest_ps b)
 {
     return a < b ? a : b;
 }
 
+/* Lowers the least time of each kind of layer, and of the bulk by mode, to that of one width. */
+static void price_kinds(const struct nest_bounds *bounds, const struct nest_strategy *strategy,
+                        int widths, struct nest_bound *out)
+{
+    const struct nest_model *model = bounds->problem.model;
+    const struct nest_space *space = bounds->space;
+    const int bulk = model->run[bounds->bulk].kind;
+    const int64_t width = nest_strategy_width(strategy);
+    const int64_t group = strategy->ep * strategy->etp;
+    const struct nest_where where = {.devices = width > group ? width : group};
+    struct nest_placement placement;
+    place_family(bounds, strategy, &where, &placement);
+    if (widths > 1) {
+        /* Positions are multiples of no one width: groups may lie anywhere. */
+        placement.tp = nest_reach_ring(&bounds->reach, &where, 1, strategy->tp);
+        placement.cp = nest_reach_ring(&bounds->reach, &where, strategy->tp, strategy->cp);
+    }
+    for (int k = 0; k < model->kinds; k++) {
+        struct nest_layer_cost cost[NEST_RECOMPUTES];
+        struct nest_layer_work work;
+        nest_layer_work(&bounds->problem, &model->kind[k], strategy, &work);
+        nest_layer_price_modes(&bounds->problem, &work, strategy, &placement, cost);
+        for (int m = 0; m < space->modes; m++) {
+            const nest_ps time = cost[space->mode[m]].fw + cost[space->mode[m]].bw;
+            bounds->least[k] = lesser(bounds->least[k], time);
+            out->bulk_time[m] = k == bulk ? lesser(out->bulk_time[m], time) : out->bulk_time[m];
+        }
+        out->work = k == bulk ? work : out->work;
+        out->first = k == model->run[0].kind ? work : out->first;
+        out->last = k == model->run[model->runs - 1].kind ? work : out->last;
+    }
+}
+
+/* Every layer on a stage of the width that suits it best: with several widths, the least of each
+ * layer and not of their sums. */
 void nest_bound_family(const struct nest_bounds *bounds, const struct nest_family *family,
                        struct nest_bound *out)
 {
+    const struct nest_model *model = bounds->problem.model;
+    *out = (struct nest_bound){.bulk = model->run[bounds->bulk].count,
+                               .has_first = bounds->bulk > 0,
+                               .has_last = bounds->bulk < model->runs - 1};
+    for (int k = 0; k < model->kinds; k++) {
+        bounds->least[k] = NEST_PS_MAX;
+    }
+    for (int m = 0; m < NEST_RECOMPUTES; m++) {
+        out->bulk_time[m] = NEST_PS_MAX;
+    }
     for (int w = 0; w < family->widths; w++) {
         struct nest_strategy strategy = family->strategy;
-        struct nest_bound one;
         strategy.tp = family->tp[w];
-        bound_width(bounds, &strategy, &one);
-        if (w == 0) {
-            *out = one;
-        }
-        out->total = lesser(out->total, one.total);
-        out->largest = lesser(out->largest, one.largest);
-        out->front = lesser(out->front, one.front);
-        out->back = lesser(out->back, one.back);
-        for (int m = 0; m < bounds->space->modes; m++) {
-            out->bulk_time[m] = lesser(out->bulk_time[m], one.bulk_time[m]);
-        }
+        price_kinds(bounds, &strategy, family->widths, out);
+    }
+    for (int i = 0; i < model->runs; i++) {
+        const nest_ps least = bounds->least[model->run[i].kind];
+        const int count = model->run[i].count;
+        out->total = sum_of(out->total, count, least);
+        out->front = i < bounds->bulk ? sum_of(out->front, count, least) : out->front;
+        out->back = i > bounds->bulk ? sum_of(out->back, count, least) : out->back;
+        out->largest = least > out->largest ? least : out->largest;
     }
 }
 
@@ -346,13 +251,14 @@ static void measure_at(const struct nest_problem *problem, const struct nest_spa
                        const struct nest_bound *bound, const struct nest_strategy *strategy,
                        const struct nest_placement *placement, struct nest_room *out)
 {
+    struct nest_layer_cost cost[NEST_RECOMPUTES];
+    nest_layer_price_modes(problem, &bound->work, strategy, placement, cost);
     for (int m = 0; m < space->modes; m++) {
-        struct nest_layer_cost cost;
-        nest_layer_price(problem, &bound->work, strategy, placement, space->mode[m], &cost);
-        out->state = state_of(&cost);
-        out->activations[m] = cost.activations;
-        out->memory[m] = out->limit - cost.working - cost.gathered;
-        out->time[m] = cost.fw + cost.bw;
+        const struct nest_layer_cost *one = &cost[space->mode[m]];
+        out->state = state_of(one);
+        out->activations[m] = one->activations;
+        out->memory[m] = out->limit - one->working - one->gathered;
+        out->time[m] = one->fw + one->bw;
     }
     out->traffic = placement == &alone
                        ? 0
@@ -388,9 +294,6 @@ void nest_room_measure(const struct nest_bounds *bounds, const struct nest_famil
     }
     if (knowledge != NEST_KNOWS_DP) {
         place_sharding(bounds, strategy, knowledge == NEST_KNOWS_ORDER ? pp : 0, &placement);
-    }
-    if (knowledge == NEST_KNOWS_ORDER) {
-        place_experts(bounds, strategy, pp, &placement);
     }
     measure_ends(&bounds->problem, bounds->space, bound, strategy, out);
     measure_at(&bounds->problem, bounds->space, bound, strategy,

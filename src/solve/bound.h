@@ -4,26 +4,29 @@
  * of and behind it. A bound assumes that everything else is free: no transfer, no tail but that of
  * a single stage, and of the collectives only
  *
- *   - TP and CP groups that lie inside one innermost group in every plan, and
- *   - groups with more members than an innermost group can hold: they leave it somewhere, and are
- *     priced as two groups' worth on the best level outside, without oversubscription.
+ *   - groups that lie inside one innermost group in every plan, and
+ *   - groups with more members than a group of some level can hold, by the least that it costs to
+ *     leave it (reach.h).
  */
 #ifndef NEST_SOLVE_BOUND_H
 #define NEST_SOLVE_BOUND_H
 
 #include "cost/table.h"
 #include "solve/enumerate.h"
+#include "solve/reach.h"
 
 /* A space seen through its least costs. */
 struct nest_bounds {
     const struct nest_space *space;
-    struct nest_cluster cluster; /* with the best rate and latency outside the innermost groups */
-    struct nest_problem problem; /* on that cluster */
-    bool tiled;                  /* innermost groups are equal: positions are multiples of tp */
-    bool switched;               /* and everything outside them is switched */
+    struct nest_reach reach;
+    struct nest_problem problem; /* on the relaxed cluster of reach */
+    int bulk;                    /* the longest run of equal layers */
+    nest_ps *least;              /* [kinds] scratch */
 };
 
-void nest_bounds_init(struct nest_bounds *bounds, const struct nest_space *space);
+/* In place: not to be copied. Borrows space, takes scratch from arena. False: memory is out. */
+bool nest_bounds_init(struct nest_bounds *bounds, const struct nest_space *space,
+                      struct nest_arena *arena);
 
 /* The least that a family can cost, per microbatch, on stages of its width. */
 struct nest_bound {

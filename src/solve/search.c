@@ -465,10 +465,10 @@ enum nest_status nest_search(const struct nest_space *space,
     pthread_cond_init(&s.changed, NULL);
     s.best = calloc((size_t)options->top, sizeof *s.best);
     s.bound = calloc((size_t)space->families + 1, sizeof *s.bound);
-    s.status = s.best && s.bound ? NEST_OK : NEST_NO_MEMORY;
+    const bool ready = s.best && s.bound && nest_bounds_init(&s.bounds, space, arena);
+    s.status = ready ? NEST_OK : NEST_NO_MEMORY;
     if (s.status == NEST_OK) {
         s.progress.strategies = space->strategies;
-        nest_bounds_init(&s.bounds, space);
         push_families(&s);
         run(&s);
     }
