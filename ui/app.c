@@ -381,8 +381,6 @@ static void handle_prompt(struct nest_app *app, uint32_t key)
         /* The command may ask something itself. */
         const struct nest_prompt asked = app->prompt;
         const enum nest_asking before = app->asking;
-        app->asking = NEST_ASKING_NOTHING;
-        app->asking = before;
         if (answer(app)) {
             nest_history_add(asked.history, asked.text);
             app->asking = app->asking == before ? NEST_ASKING_NOTHING : app->asking;
@@ -421,8 +419,22 @@ static void handle_quit_question(struct nest_app *app, uint32_t key)
 
 /* ---- Events ---- */
 
+/* What concerns the terminal works whatever is open, questions too. */
+static bool handle_terminal_key(struct nest_app *app, uint32_t key)
+{
+    const enum nest_action action = nest_action_of_key(key, NEST_CONTEXT_TEXT);
+    if (action != NEST_ACTION_SUSPEND && action != NEST_ACTION_REPAINT) {
+        return false;
+    }
+    nest_app_act(app, action);
+    return true;
+}
+
 static void handle_key(struct nest_app *app, uint32_t key)
 {
+    if (handle_terminal_key(app, key)) {
+        return;
+    }
     app->message[0] = '\0';
     if (app->plan.layout.too_small && app->asking == NEST_ASKING_NOTHING) {
         if (key == 'q' || key == 'C' - '@') {

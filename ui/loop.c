@@ -21,6 +21,8 @@ static void take_signals(struct nest_app *app)
         if (number == SIGTERM || number == SIGHUP || number == SIGINT) {
             app->done = true;
             app->status = status_of(number);
+        } else if (number == SIGTSTP) {
+            nest_screen_suspend(app->screen);
         } else if (number == SIGCONT) {
             nest_screen_repaint(app->screen);
         }

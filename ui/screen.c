@@ -25,7 +25,7 @@ static volatile sig_atomic_t is_open;
 static int signal_pipe[2] = {-1, -1};
 static SCREEN *terminal;
 
-static const int gentle[] = {SIGWINCH, SIGTERM, SIGHUP, SIGINT, SIGCONT};
+static const int gentle[] = {SIGWINCH, SIGTERM, SIGHUP, SIGINT, SIGCONT, SIGTSTP};
 static const int fatal[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGQUIT};
 enum { GENTLE = sizeof gentle / sizeof gentle[0], FATAL = sizeof fatal / sizeof fatal[0] };
 
@@ -281,6 +281,7 @@ bool nest_screen_measure(struct nest_screen *screen)
 void nest_screen_repaint(struct nest_screen *screen)
 {
     (void)screen;
+    (void)reset_prog_mode(); /* a program stopped by force may wake in another's modes */
     clearok(curscr, TRUE);
 }
 

@@ -69,6 +69,7 @@ static void publish(struct job *job, struct nest_answer *answer, bool finished)
         }
         if (finished) {
             session->solving = false;
+            session->cancelled &= answer == NULL; /* asked for too late to stop anything */
         }
         nest_session_wake(session);
         pthread_cond_broadcast(&session->changed);

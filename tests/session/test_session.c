@@ -196,21 +196,33 @@ static void the_newest_edit_wins(void **state)
     close_world(&calm);
 }
 
+/* Asks for a stop at once: whether the search was stopped, or had its answer by then. */
+static bool open_and_cancel(struct world *world)
+{
+    const struct nest_scenario_request request = {.model = "llama3-405b", .cluster = "llama3-24k"};
+    open_world(world, &request);
+    (void)nest_session_cancel(world->session);
+    nest_session_wait(world->session);
+    const struct nest_snapshot *s = nest_session_snapshot(world->session);
+    const bool stopped = s->cancelled;
+    assert_false(s->solving);
+    assert_true(stopped == (s->result == NULL));
+    nest_snapshot_release(s);
+    assert_false(nest_session_cancel(world->session));
+    return stopped;
+}
+
 static void a_search_can_be_cancelled(void **state)
 {
     (void)state;
     struct world world;
-    const struct nest_scenario_request request = {.model = "llama3-405b", .cluster = "llama3-24k"};
-    open_world(&world, &request);
-    assert_true(nest_session_cancel(world.session));
-    nest_session_wait(world.session);
-    const struct nest_snapshot *s = nest_session_snapshot(world.session);
-    assert_true(s->cancelled);
-    assert_false(s->solving);
-    assert_null(s->result);
-    nest_snapshot_release(s);
-    assert_false(nest_session_cancel(world.session));
-    close_world(&world);
+    bool stopped = false;
+    /* On a busy machine the search may end before this thread runs again. */
+    for (int tries = 0; tries < 50 && !stopped; tries++) {
+        stopped = open_and_cancel(&world);
+        close_world(&world);
+    }
+    assert_true(stopped);
 }
 
 static void closing_does_not_wait_for_a_search(void **state)

@@ -25,7 +25,7 @@
 #include "tests/support/terminal_golden.h"
 #include "ui/input.h"
 
-enum { GUARD_SECONDS = 30, ARGUMENTS_MAX = 32, RAW_MAX = 1 << 22, SETTLE_SECONDS = 10 };
+enum { GUARD_SECONDS = 90, ARGUMENTS_MAX = 32, RAW_MAX = 1 << 24, TYPED_MAX = 1 << 16 };
 
 struct terminal {
     VTerm *vt;
@@ -40,6 +40,8 @@ struct terminal {
     char *text; /* of terminal_screen */
     char *raw;  /* everything written */
     size_t raw_length;
+    char *typed; /* what the terminal had no room for yet */
+    size_t typed_length;
 };
 
 /* ---- Life ---- */
@@ -55,18 +57,33 @@ static int on_property(VTermProp property, VTermValue *value, void *user)
     return 1;
 }
 
+/* Hands the program what it takes; a busy one leaves no room, and the rest waits. */
+static void flush_typed(struct terminal *terminal)
+{
+    size_t done = 0;
+    while (done < terminal->typed_length) {
+        const ssize_t written =
+            write(terminal->master, terminal->typed + done, terminal->typed_length - done);
+        if (written < 0 && errno == EINTR) {
+            continue;
+        }
+        if (written <= 0) {
+            break;
+        }
+        done += (size_t)written;
+    }
+    terminal->typed_length -= done;
+    memmove(terminal->typed, terminal->typed + done, terminal->typed_length);
+}
+
 /* Answers of the emulator to the program's questions, and the keys. */
 static void on_output(const char *bytes, size_t length, void *user)
 {
-    const struct terminal *terminal = user;
-    while (length > 0) {
-        const ssize_t written = write(terminal->master, bytes, length);
-        if (written <= 0) {
-            return;
-        }
-        bytes += written;
-        length -= (size_t)written;
-    }
+    struct terminal *terminal = user;
+    assert_true(length <= TYPED_MAX - terminal->typed_length);
+    memcpy(terminal->typed + terminal->typed_length, bytes, length);
+    terminal->typed_length += length;
+    flush_typed(terminal);
 }
 
 static const VTermScreenCallbacks callbacks = {.settermprop = on_property};
@@ -108,6 +125,41 @@ static void become(const struct terminal_options *options)
     _exit(127);
 }
 
+static void say(const char *text)
+{
+    if (write(STDOUT_FILENO, text, strlen(text)) < 0) {
+        _exit(126);
+    }
+}
+
+/* What a shell with job control does: says when the job stops, and on a line typed takes it back to
+ * the foreground. It leaves the modes of the terminal alone, unlike most. */
+static void be_shell(const struct terminal_options *options)
+{
+    int status = 0;
+    char line[64];
+    const pid_t shell = getpgrp();
+    (void)signal(SIGTTOU, SIG_IGN);
+    const pid_t job = fork();
+    (void)setpgid(job, job);
+    (void)tcsetpgrp(STDIN_FILENO, job == 0 ? getpid() : job);
+    if (job == 0) {
+        (void)signal(SIGTTOU, SIG_DFL);
+        become(options);
+    }
+    while (waitpid(job, &status, WUNTRACED) == job && WIFSTOPPED(status)) {
+        (void)tcsetpgrp(STDIN_FILENO, shell);
+        say("the job has stopped\r\n");
+        if (read(STDIN_FILENO, line, sizeof line) <= 0) {
+            break;
+        }
+        say("\033[2J"); /* the next stop is told from this one */
+        (void)tcsetpgrp(STDIN_FILENO, job);
+        (void)kill(-job, SIGCONT);
+    }
+    _exit(WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status));
+}
+
 struct terminal *terminal_start(const struct terminal_options *options)
 {
     struct terminal *terminal = calloc(1, sizeof *terminal);
@@ -119,6 +171,8 @@ struct terminal *terminal_start(const struct terminal_options *options)
     terminal->cursor = true;
     terminal->raw = malloc(RAW_MAX);
     assert_non_null(terminal->raw);
+    terminal->typed = malloc(TYPED_MAX);
+    assert_non_null(terminal->typed);
     int slave = -1;
     assert_int_equal(openpty(&terminal->master, &slave, NULL, NULL, &size), 0);
     assert_int_equal(tcgetattr(slave, &terminal->before), 0);
@@ -127,7 +181,7 @@ struct terminal *terminal_start(const struct terminal_options *options)
     if (terminal->child == 0) {
         close(terminal->master);
         (void)login_tty(slave);
-        become(options);
+        (options->job ? be_shell : become)(options);
     }
     close(slave);
     (void)fcntl(terminal->master, F_SETFL, O_NONBLOCK);
@@ -156,6 +210,7 @@ void terminal_close(struct terminal *terminal)
     vterm_free(terminal->vt);
     close(terminal->master);
     free(terminal->raw);
+    free(terminal->typed);
     free(terminal->text);
     free(terminal);
 }
@@ -165,15 +220,18 @@ void terminal_close(struct terminal *terminal)
 void terminal_pump(struct terminal *terminal)
 {
     char bytes[4096];
+    flush_typed(terminal);
     for (;;) {
         const ssize_t count = read(terminal->master, bytes, sizeof bytes);
+        if (count < 0 && errno == EINTR) {
+            continue;
+        }
         if (count <= 0) {
             return;
         }
-        if (terminal->raw_length + (size_t)count < RAW_MAX) {
-            memcpy(terminal->raw + terminal->raw_length, bytes, (size_t)count);
-            terminal->raw_length += (size_t)count;
-        }
+        assert_true((size_t)count <= RAW_MAX - terminal->raw_length);
+        memcpy(terminal->raw + terminal->raw_length, bytes, (size_t)count);
+        terminal->raw_length += (size_t)count;
         (void)vterm_input_write(terminal->vt, bytes, (size_t)count);
     }
 }
@@ -189,24 +247,34 @@ bool terminal_alive(struct terminal *terminal)
 
 static void wait_output(struct terminal *terminal)
 {
-    struct pollfd source = {.fd = terminal->master, .events = POLLIN};
+    struct pollfd source = {.fd = terminal->master,
+                            .events = terminal->typed_length > 0 ? POLLIN | POLLOUT : POLLIN};
     (void)poll(&source, 1, 50);
     terminal_pump(terminal);
 }
 
-/* Waits for shown to become wanted. */
+/* The clock that nobody sets. */
+static time_t seconds_now(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec;
+}
+
+/* Waits until the screen holds what is asked for. What an ended program wrote last counts. */
 static void expect(struct terminal *terminal, bool (*holds)(struct terminal *, const char *),
                    const char *text, const char *what)
 {
-    const time_t start = time(NULL);
+    const time_t start = seconds_now();
+    bool over = false;
     terminal_pump(terminal);
     while (!holds(terminal, text)) {
-        if (time(NULL) - start > GUARD_SECONDS || !terminal_alive(terminal)) {
-            terminal_pump(terminal);
+        if (over) {
             fail_msg("%s '%s' did not happen (%s); the screen is\n%s", what, text,
                      terminal->ended ? "the program ended" : "time is up",
                      terminal_screen(terminal));
         }
+        over = !terminal_alive(terminal) || seconds_now() - start > GUARD_SECONDS;
         wait_output(terminal);
     }
 }
@@ -240,9 +308,9 @@ void terminal_expect_solved(struct terminal *terminal)
 
 int terminal_end(struct terminal *terminal)
 {
-    const time_t start = time(NULL);
+    const time_t start = seconds_now();
     while (terminal_alive(terminal)) {
-        if (time(NULL) - start > GUARD_SECONDS) {
+        if (seconds_now() - start > GUARD_SECONDS) {
             fail_msg("the program does not end; the screen is\n%s", terminal_screen(terminal));
         }
         wait_output(terminal);
@@ -338,7 +406,9 @@ void terminal_resize(struct terminal *terminal, int width, int height)
 
 void terminal_signal(struct terminal *terminal, int number)
 {
-    assert_int_equal(kill(terminal->child, number), 0);
+    const pid_t front = tcgetpgrp(terminal->master);
+    assert_true(front > 0);
+    assert_int_equal(kill(-front, number), 0);
 }
 
 /* ---- The screen ---- */
@@ -458,7 +528,7 @@ static void update_golden(struct terminal *terminal, const char *name)
 
 void terminal_expect_golden(struct terminal *terminal, const char *name)
 {
-    const time_t start = time(NULL);
+    const time_t start = seconds_now();
     const char *update = getenv("UPDATE_GOLDEN");
     if (update && *update) {
         update_golden(terminal, name);
@@ -470,7 +540,7 @@ void terminal_expect_golden(struct terminal *terminal, const char *name)
         terminal_mask(cells, terminal->width, terminal->height);
         char *seen = terminal_cells_golden(cells, terminal->width, terminal->height);
         free(cells);
-        const bool last = time(NULL) - start > SETTLE_SECONDS || !terminal_alive(terminal);
+        const bool last = seconds_now() - start > GUARD_SECONDS || !terminal_alive(terminal);
         const bool same = terminal_is_golden(name, seen, last);
         free(seen);
         if (same) {

@@ -16,6 +16,7 @@ struct terminal_options {
     const char *locale;    /* LC_ALL; NULL: C.UTF-8 */
     const char *no_color;  /* NO_COLOR; NULL: not set */
     const char *arguments; /* of nest, separated by spaces */
+    bool job;              /* in a process group of its own, under a shell that knows only "fg" */
 };
 
 /* Starts $NEST_BINARY (else build/nest) with an environment made from nothing. */
@@ -31,6 +32,7 @@ void terminal_type(struct terminal *terminal, const char *text);
 void terminal_click(struct terminal *terminal, int x, int y);
 void terminal_wheel(struct terminal *terminal, int x, int y, bool up);
 void terminal_resize(struct terminal *terminal, int width, int height);
+/* Sends the signal to the program, or to the job in the foreground. */
 void terminal_signal(struct terminal *terminal, int number);
 
 /* Takes in what the program has written by now. */
