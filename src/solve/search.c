@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "solve/bound.h"
+#include "solve/room.h"
 #include "solve/single.h"
 
 enum level { FAMILY, GRID, SHARDING, STRATEGY };
@@ -223,7 +223,8 @@ static bool push_grid(void *context, const struct nest_grid *grid)
     node.level = GRID;
     node.grid = *grid;
     if (!s->options->exhaustive) {
-        node.bound = nest_room_even(room_of_dp(s, node.family, grid->dp), grid, current_limit(s));
+        node.bound = nest_room_even(&s->bounds, room_of_dp(s, node.family, grid->dp), grid,
+                                    current_limit(s));
     }
     return push(s, &node);
 }
@@ -242,7 +243,7 @@ static nest_ps sharp_bound(const struct search *s, const struct node *node)
     }
     if (node->level == SHARDING) {
         nest_room_measure(&s->bounds, family, bound, &strategy, NEST_KNOWS_DP, 0, &room);
-        const nest_ps even = nest_room_even(&room, &node->grid, limit);
+        const nest_ps even = nest_room_even(&s->bounds, &room, &node->grid, limit);
         if (even > limit || even == NEST_PS_MAX) {
             return even;
         }

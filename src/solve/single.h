@@ -3,8 +3,8 @@
 #define NEST_SOLVE_SINGLE_H
 
 #include "plan/plan.h"
-#include "solve/bound.h"
 #include "solve/recurrence.h"
+#include "solve/room.h"
 
 /* What one thread needs to solve strategies one after the other. */
 struct nest_single {

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "solve/bound.h"
+#include "solve/room.h"
 #include "solve/single.h"
 #include "support/small_problem.h"
 
@@ -49,8 +49,8 @@ static void check_room(const struct walk *w, const struct nest_strategy *s, cons
 {
     struct nest_room room;
     nest_room_measure(&w->bounds, w->family, &w->bound, s, knowledge, w->grid.pp, &room);
-    expect_at_most(w, s, what, nest_room_even(&room, &w->grid, NEST_PS_MAX), step);
-    expect_at_most(w, s, what, nest_room_even(&room, &w->grid, step), step);
+    expect_at_most(w, s, what, nest_room_even(&w->bounds, &room, &w->grid, NEST_PS_MAX), step);
+    expect_at_most(w, s, what, nest_room_even(&w->bounds, &room, &w->grid, step), step);
     if (knowledge != NEST_KNOWS_DP) {
         expect_at_most(w, s, what, nest_room_sharp(&w->bounds, &room, &w->grid, NEST_PS_MAX), step);
         expect_at_most(w, s, what, nest_room_sharp(&w->bounds, &room, &w->grid, step), step);

@@ -1,0 +1,410 @@
+#include "solve/room.h"
+
+#include "cost/interleave.h"
+#include "plan/step.h"
+
+static nest_ps lesser(nest_ps a, nest_ps b)
+{
+    return a < b ? a : b;
+}
+
+static int64_t microbatches(const struct nest_bounds *bounds, const struct nest_family *family,
+                            int64_t dp)
+{
+    return bounds->problem.train.global_batch / (family->strategy.micro_batch * dp);
+}
+
+/* ---- Measuring ---- */
+
+/* The stage prices its traffic by lines fitted to the network's forms (cost/table.c), which
+ * rounding and the width of the fit may leave this much lower. */
+static const double FITTED = 1.0 - 1.0 / 64.0;
+
+/* Once-per-step traffic of all the bulk's parameters, if one stage holds them. */
+static nest_ps whole_traffic(const struct nest_problem *problem, const struct nest_bound *bound,
+                             const struct nest_strategy *s, const struct nest_placement *at)
+{
+    const struct nest_state_bytes bytes = nest_state_bytes(&problem->train);
+    const double dense = (double)(bound->bulk * bound->work.dense);
+    const double expert = (double)(bound->bulk * bound->work.expert);
+    const double gradient = (double)bytes.gradient;
+    const double weight = (double)bytes.gathered;
+    nest_ps traffic = 0;
+    if (s->zero == 0) {
+        traffic +=
+            nest_problem_collective(problem, NEST_ALL_REDUCE, &at->dense, gradient * dense) +
+            nest_problem_collective(problem, NEST_ALL_REDUCE, &at->expert, gradient * expert);
+    }
+    if (s->zero == 1) {
+        traffic +=
+            nest_problem_collective(problem, NEST_REDUCE_SCATTER, &at->shard, gradient * dense) +
+            nest_problem_collective(problem, NEST_REDUCE_SCATTER, &at->expert, gradient * expert);
+    }
+    if (s->zero == 1 || s->zero == 2) {
+        traffic += nest_problem_collective(problem, NEST_ALL_GATHER, &at->shard, weight * dense) +
+                   nest_problem_collective(problem, NEST_ALL_GATHER, &at->expert, weight * expert);
+    }
+    if (s->zero > 0) {
+        traffic += nest_problem_collective(problem, NEST_ALL_REDUCE, &at->replicate,
+                                           gradient * dense / (double)nest_dense_shard(s));
+    }
+    return (nest_ps)(FITTED * (double)traffic);
+}
+
+static int64_t state_of(const struct nest_layer_cost *cost)
+{
+    return cost->weights + cost->gradients + cost->optimizer;
+}
+
+/* What a device keeps besides the bulk; places do not matter. */
+static void measure_ends(const struct nest_problem *problem, const struct nest_space *space,
+                         const struct nest_bound *bound, const struct nest_strategy *strategy,
+                         struct nest_room *out)
+{
+    const struct nest_device_spec *device = problem->cluster->device;
+    struct nest_layer_cost cost;
+    out->limit =
+        problem->memory_limit -
+        (int64_t)(device->reserve_base + nest_groups_in_use(strategy) * device->reserve_per_group);
+    if (bound->has_first) {
+        nest_layer_price(problem, &bound->first, strategy, &nest_bounds_alone, space->mode[0],
+                         &cost);
+        out->first_state = state_of(&cost);
+    }
+    if (bound->has_last) {
+        nest_layer_price(problem, &bound->last, strategy, &nest_bounds_alone, space->mode[0],
+                         &cost);
+        out->last_state = state_of(&cost);
+        out->last_peak = cost.logits;
+    }
+}
+
+/* Prices one bulk layer on the problem's cluster at a place. */
+static void measure_at(const struct nest_problem *problem, const struct nest_space *space,
+                       const struct nest_bound *bound, const struct nest_strategy *strategy,
+                       const struct nest_placement *placement, struct nest_room *out)
+{
+    const bool sharded = placement != &nest_bounds_alone;
+    struct nest_layer_cost cost[NEST_RECOMPUTES];
+    nest_layer_price_modes(problem, &bound->work, strategy, placement, cost);
+    for (int m = 0; m < space->modes; m++) {
+        const struct nest_layer_cost *one = &cost[space->mode[m]];
+        out->state = state_of(one);
+        out->activations[m] = one->activations;
+        /* Of unknown sharding: the one that keeps least state may gather most. */
+        out->memory[m] = out->limit - one->working - (sharded ? one->gathered : 0);
+        out->time[m] = one->fw + one->bw;
+        out->forward = one->fw;
+    }
+    out->traffic = sharded ? whole_traffic(problem, bound, strategy, placement) : 0;
+}
+
+/* Totals from the times of one layer. */
+static void sum_up(const struct nest_bound *bound, struct nest_room *out)
+{
+    nest_ps now = NEST_PS_MAX;
+    nest_ps before = NEST_PS_MAX;
+    for (int m = 0; m < out->modes; m++) {
+        now = lesser(now, out->time[m]);
+        before = lesser(before, bound->bulk_time[m]);
+    }
+    const bool endless = bound->total >= NEST_PS_MAX || now >= NEST_PS_MAX;
+    out->total = endless ? NEST_PS_MAX : bound->total + bound->bulk * (now - before);
+    out->largest = bound->largest > now ? bound->largest : now;
+}
+
+static struct nest_room empty_room(const struct nest_bounds *bounds,
+                                   const struct nest_family *family, const struct nest_bound *bound,
+                                   const struct nest_strategy *strategy)
+{
+    return (struct nest_room){
+        .bound = bound,
+        .modes = bounds->space->modes,
+        .microbatches = microbatches(bounds, family, nest_strategy_dp(strategy)),
+        .total = bound->total,
+        .largest = bound->largest,
+        .link = bound->link,
+    };
+}
+
+/* A stage's link once the width of its copies is known. */
+static nest_ps ordered_link(const struct nest_bounds *bounds, const struct nest_bound *bound,
+                            const struct nest_strategy *strategy)
+{
+    return strategy->dp_in == 1
+               ? bound->link
+               : nest_bounds_link(bounds, nest_strategy_width(strategy) * strategy->dp_in,
+                                  bound->boundary);
+}
+
+void nest_room_measure(const struct nest_bounds *bounds, const struct nest_family *family,
+                       const struct nest_bound *bound, const struct nest_strategy *strategy,
+                       enum nest_knowledge knowledge, int pp, struct nest_room *out)
+{
+    *out = empty_room(bounds, family, bound, strategy);
+    if (family->widths > 1) {
+        return;
+    }
+    measure_ends(&bounds->problem, bounds->space, bound, strategy, out);
+    if (knowledge == NEST_KNOWS_DP) {
+        measure_at(&bounds->problem, bounds->space, bound, strategy, &nest_bounds_alone, out);
+        for (int m = 0; m < out->modes; m++) {
+            out->time[m] = bound->bulk_time[m];
+        }
+        return;
+    }
+    struct nest_placement placement;
+    nest_bounds_place(bounds, strategy, knowledge == NEST_KNOWS_ORDER ? pp : 0, &placement);
+    measure_at(&bounds->problem, bounds->space, bound, strategy, &placement, out);
+    if (knowledge == NEST_KNOWS_ORDER && pp > 1) {
+        out->link = ordered_link(bounds, bound, strategy);
+    }
+    sum_up(bound, out);
+}
+
+void nest_room_measure_placed(const struct nest_bounds *bounds, const struct nest_family *family,
+                              const struct nest_bound *bound, const struct nest_strategy *strategy,
+                              int places, const struct nest_placement *placement,
+                              struct nest_room *out)
+{
+    const struct nest_space *space = bounds->space;
+    *out = empty_room(bounds, family, bound, strategy);
+    out->link = ordered_link(bounds, bound, strategy);
+    measure_ends(space->problem, space, bound, strategy, out);
+    for (int i = 0; i < places; i++) {
+        struct nest_room one = *out;
+        measure_at(space->problem, space, bound, strategy, &placement[i], i == 0 ? out : &one);
+        for (int m = 0; i > 0 && m < space->modes; m++) {
+            out->time[m] = lesser(out->time[m], one.time[m]);
+        }
+        if (i > 0) {
+            out->traffic = lesser(out->traffic, one.traffic);
+            out->forward = lesser(out->forward, one.forward);
+        }
+    }
+    sum_up(bound, out);
+}
+
+/* ---- Bounds ---- */
+
+/* A room under one grid. */
+struct fitting {
+    const struct nest_room *room;
+    const struct nest_grid *grid;
+    double overlap;  /* knob of the sync */
+    nest_ps link;    /* what one side of a stage pays per microbatch, exposed */
+    nest_ps fill;    /* least sum of the stages' loads */
+    nest_ps even;    /* no stage's load can be less than this for all */
+    int64_t columns; /* of the bulk, v blocks each */
+};
+
+static struct fitting fit(const struct nest_bounds *bounds, const struct nest_room *room,
+                          const struct nest_grid *grid)
+{
+    struct fitting f = {.room = room, .grid = grid, .overlap = bounds->problem.overlap.dp};
+    const int64_t v = grid->virtual_stages;
+    /* Chunks may hide the knob's part of their transfers; the two ends lack one each. */
+    const double part = v > 1 ? (1.0 - bounds->problem.overlap.pp) * (double)(v - 1) : 1.0;
+    f.link = (nest_ps)(part * (double)room->link);
+    f.fill = room->total < NEST_PS_MAX ? room->total + 2 * (grid->pp - 1) * f.link : NEST_PS_MAX;
+    const nest_ps even = (f.fill + grid->pp - 1) / grid->pp;
+    f.even = even > room->largest ? even : room->largest;
+    f.columns = (room->bound->bulk + v - 1) / v;
+    return f;
+}
+
+/* With v chunks, the first and the last stage may lack one block of v times as many. */
+static int spare_blocks(const struct nest_grid *grid, int stage)
+{
+    return grid->virtual_stages > 1 && (stage == 0 || stage == grid->pp - 1);
+}
+
+/* Columns that the memory of a stage holds by one mode. */
+static int64_t held(const struct fitting *f, int stage, int mode)
+{
+    const struct nest_room *room = f->room;
+    const int pp = f->grid->pp;
+    const int64_t v = f->grid->virtual_stages;
+    const int from_end = pp - stage;
+    const int64_t m = room->microbatches;
+    const int64_t flights =
+        v > 1 ? nest_chunks_in_flight(stage, pp, v, m) : (from_end < m ? from_end : m);
+    const int64_t bytes = v * room->state + flights * room->activations[mode];
+    int64_t memory = room->memory[mode];
+    if (from_end == 1 && room->limit - room->last_peak < memory) {
+        memory = room->limit - room->last_peak;
+    }
+    memory -= stage == 0 ? room->first_state : 0;
+    memory -= from_end == 1 ? room->last_state : 0;
+    memory += spare_blocks(f->grid, stage) * room->state; /* the largest chunk is never short */
+    return memory < 0 ? 0 : bytes > 0 ? memory / bytes : INT32_MAX;
+}
+
+/* True if memory alone lets the stages hold the bulk. */
+static bool holds_bulk(const struct fitting *f)
+{
+    int64_t left = f->columns;
+    for (int i = f->grid->pp - 1; i >= 0 && left > 0; i--) {
+        int64_t most = 0;
+        for (int m = f->room->modes - 1; m >= 0 && most < left; m--) {
+            const int64_t columns = held(f, i, m);
+            most = columns > most ? columns : most;
+        }
+        left -= most;
+    }
+    return left <= 0;
+}
+
+/* Columns for which a stage has so much time. */
+static int64_t done(const struct fitting *f, int stage, int mode, nest_ps time)
+{
+    const nest_ps one = f->room->time[mode];
+    const nest_ps each = f->grid->virtual_stages * one;
+    return each > 0 ? (time + spare_blocks(f->grid, stage) * one) / each : INT32_MAX;
+}
+
+/* Columns that a stage can hold when it is busy no longer than b. The layers in front of the bulk
+ * fill the first stages, those behind it the last ones. */
+static int64_t taken(const struct fitting *f, int stage, nest_ps b)
+{
+    const int pp = f->grid->pp;
+    const int sides = (stage > 0) + (stage < pp - 1);
+    const nest_ps in_front = f->room->bound->front - stage * b;
+    const nest_ps behind = f->room->bound->back - (pp - 1 - stage) * b;
+    const nest_ps time =
+        b - sides * f->link - (in_front > 0 ? in_front : 0) - (behind > 0 ? behind : 0);
+    int64_t most = 0;
+    for (int m = 0; m < f->room->modes && time > 0; m++) {
+        int64_t columns = done(f, stage, m, time);
+        if (columns > most) {
+            const int64_t fit = held(f, stage, m);
+            columns = columns < fit ? columns : fit;
+            most = columns > most ? columns : most;
+        }
+    }
+    return most;
+}
+
+/* Columns that are left to the first stage when the others take what they can. */
+static int64_t left_to_first(const struct fitting *f, nest_ps b)
+{
+    int64_t left = f->columns;
+    for (int i = f->grid->pp - 1; i > 0 && left > 0; i--) {
+        left -= taken(f, i, b);
+    }
+    return left > 0 ? left : 0;
+}
+
+/* What the first stage's update must expose at the least when it holds so many columns. */
+static nest_ps least_tail(const struct fitting *f, int64_t columns, nest_ps b)
+{
+    const int64_t v = f->grid->virtual_stages;
+    const int64_t bulk = f->room->bound->bulk;
+    const int64_t most = columns * v - spare_blocks(f->grid, 0);
+    const int64_t layers = most < bulk ? most : bulk;
+    if (layers <= 0 || f->room->traffic == 0) {
+        return 0;
+    }
+    const nest_ps backward = b - layers * f->room->forward;
+    const double part = (double)layers / (double)bulk;
+    const nest_ps hidden = (nest_ps)(f->overlap * (double)(backward > 0 ? backward : 0)) + 1;
+    const nest_ps tail = (nest_ps)(part * (double)f->room->traffic) - hidden;
+    return tail > 0 ? tail : 0;
+}
+
+static nest_ps step_with(const struct fitting *f, nest_ps b, nest_ps tail)
+{
+    const struct nest_step step = {b, b > f->fill ? b : f->fill, tail};
+    return nest_step_time(step, f->room->microbatches, f->grid->virtual_stages, 0);
+}
+
+/* With several widths nothing but time is measured. */
+static bool knows_memory(const struct nest_room *room)
+{
+    return room->memory[0] != 0 || room->state != 0;
+}
+
+nest_ps nest_room_even(const struct nest_bounds *bounds, const struct nest_room *room,
+                       const struct nest_grid *grid, nest_ps limit)
+{
+    const struct fitting f = fit(bounds, room, grid);
+    const nest_ps step = step_with(&f, f.even, 0);
+    return step > limit || !knows_memory(room) || holds_bulk(&f) ? step : NEST_PS_MAX;
+}
+
+/* The largest b for which a step can be within the limit; 0 for none. */
+static nest_ps most_busy(const struct fitting *f, nest_ps limit)
+{
+    /* M*b + (fill - b)/v <= limit, rounded generously */
+    const int64_t v = f->grid->virtual_stages;
+    const int64_t weight = v * f->room->microbatches - 1;
+    const nest_ps left = limit - f->fill / v + 2;
+    return left < 0     ? 0
+           : weight > 0 ? (nest_ps)((double)left / (double)weight * (double)v) + v
+                        : limit;
+}
+
+/* The tail that every plan within the limit has at the least; NEST_PS_MAX if there is none. A tail
+ * leaves less for the pipeline, so b must be smaller, so the first stage holds more. */
+static nest_ps tail_within(const struct fitting *f, nest_ps limit)
+{
+    enum { ROUNDS = 6 };
+    nest_ps tail = 0;
+    nest_ps b = most_busy(f, limit);
+    for (int i = 0; i < ROUNDS; i++) {
+        const int64_t left = left_to_first(f, b);
+        if (b < f->even || left > taken(f, 0, b)) {
+            return NEST_PS_MAX;
+        }
+        const nest_ps more = least_tail(f, left, b);
+        if (more <= tail) {
+            return tail;
+        }
+        tail = more;
+        b = most_busy(f, limit - tail);
+    }
+    return tail;
+}
+
+/* The least b for which there is room, to a thousandth; never more than it. */
+static nest_ps least_busy(const struct fitting *f)
+{
+    nest_ps low = f->even;
+    nest_ps high = low;
+    while (left_to_first(f, high) > taken(f, 0, high)) {
+        low = high + 1;
+        high += high / 8 + 1;
+    }
+    while (high - low > low / 1024) {
+        const nest_ps middle = low + (high - low) / 2;
+        if (left_to_first(f, middle) > taken(f, 0, middle)) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+nest_ps nest_room_sharp(const struct nest_bounds *bounds, const struct nest_room *room,
+                        const struct nest_grid *grid, nest_ps limit)
+{
+    const struct fitting f = fit(bounds, room, grid);
+    /* One stage takes as long as it takes: more of b would only cost more. */
+    nest_ps tail = grid->pp == 1 ? least_tail(&f, f.columns, f.even) : 0;
+    const nest_ps easy = step_with(&f, f.even, tail);
+    if (easy > limit || !knows_memory(room)) {
+        return easy;
+    }
+    if (!holds_bulk(&f)) {
+        return NEST_PS_MAX;
+    }
+    if (limit < NEST_PS_MAX) {
+        const nest_ps within = tail_within(&f, limit);
+        if (within == NEST_PS_MAX) {
+            return limit + 1;
+        }
+        tail = within > tail ? within : tail;
+    }
+    return step_with(&f, least_busy(&f), tail);
+}

@@ -1,0 +1,65 @@
+/* What the stages of a pipeline have room for: lower bounds of the step time of a partial strategy
+ * that see time and memory together.
+ *
+ * A step takes M*b + (f - b)/v + max(0, e) (plan/step.h). The bounds use
+ *
+ *   f    is at least the sum of all layers' least times and of the links between stages;
+ *   b    a stage holds no more bulk layers than fit within b and within its memory, by one
+ *        recompute mode; all stages together must hold the bulk;
+ *   e    is at least the first stage's sync, and that stage holds what the others have no room for:
+ *        traffic is concave in the parameters, so n of N layers cause n/N of the bulk's at least,
+ *        of which overlap * bw hides, and bw <= b - (forward of those layers).
+ *
+ * More b makes room and hides more, so what must hold for the largest b within the limit holds for
+ * every smaller one. */
+#ifndef NEST_SOLVE_ROOM_H
+#define NEST_SOLVE_ROOM_H
+
+#include "solve/bound.h"
+
+/* Once dp and the sharding are chosen. */
+struct nest_room {
+    const struct nest_bound *bound;
+    int modes;
+    int64_t microbatches;
+    nest_ps total, largest;               /* as in nest_bound */
+    nest_ps time[NEST_RECOMPUTES];        /* of one bulk layer */
+    nest_ps forward;                      /* of it: the forward pass */
+    nest_ps link;                         /* one transfer to or from a neighbour */
+    int64_t state;                        /* bytes per bulk layer, whatever the microbatches */
+    int64_t activations[NEST_RECOMPUTES]; /* bytes per bulk layer and microbatch in flight */
+    int64_t memory[NEST_RECOMPUTES];      /* bytes for both on one device */
+    int64_t first_state, last_state;      /* bytes of the layers at the ends, outside the bulk */
+    int64_t last_peak;                    /* bytes live while the last one runs */
+    int64_t limit;                        /* bytes of a device that are not reserved */
+    nest_ps traffic;                      /* once per step, of all the bulk's parameters */
+};
+
+/* What is known of where a strategy's groups lie. */
+enum nest_knowledge {
+    NEST_KNOWS_DP,       /* dp and the least state that any ZeRO stage keeps: no traffic counts */
+    NEST_KNOWS_SHARDING, /* zero and shard group, not the order */
+    NEST_KNOWS_ORDER     /* everything but the span */
+};
+
+/* strategy: dp_in * dp_out is dp; zero and shard are those whose state is to be kept. pp is used
+ * for NEST_KNOWS_ORDER alone. */
+void nest_room_measure(const struct nest_bounds *bounds, const struct nest_family *family,
+                       const struct nest_bound *bound, const struct nest_strategy *strategy,
+                       enum nest_knowledge knowledge, int pp, struct nest_room *out);
+
+/* The same with communicators placed as they will be; the least of several places. Real costs. */
+void nest_room_measure_placed(const struct nest_bounds *bounds, const struct nest_family *family,
+                              const struct nest_bound *bound, const struct nest_strategy *strategy,
+                              int places, const struct nest_placement *placement,
+                              struct nest_room *out);
+
+/* Least step time of pp stages of v chunks. Even: with an even split. Sharp: b is found to a
+ * thousandth, and the tail counts. Both are NEST_PS_MAX where memory does not suffice at all; a
+ * value beyond limit may be any such value. */
+nest_ps nest_room_even(const struct nest_bounds *bounds, const struct nest_room *room,
+                       const struct nest_grid *grid, nest_ps limit);
+nest_ps nest_room_sharp(const struct nest_bounds *bounds, const struct nest_room *room,
+                        const struct nest_grid *grid, nest_ps limit);
+
+#endif
