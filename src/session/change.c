@@ -123,7 +123,7 @@ static const char *plan_change(const struct nest_plan *before, const struct nest
         struct nest_strbuf is = NEST_STRBUF_INIT(TEXT_MAX);
         nest_plan_choice(before, pin, &was);
         nest_plan_choice(after, pin, &is);
-        if (pin != NEST_PIN_SHARD && differ(nest_strbuf_text(&was), nest_strbuf_text(&is))) {
+        if (nest_plan_chosen_apart(before, after, pin)) {
             nest_strbuf_printf(&text, "%s%s %s → %s", text.length > 0 ? ", " : "",
                                nest_knob_label(pin), without_start(nest_strbuf_text(&was)),
                                without_start(nest_strbuf_text(&is)));
@@ -192,9 +192,9 @@ static const char *new_plan_reason(const struct nest_prediction *before,
     const bool costs = biggest_move(before, kept, cost, sizeof cost);
     (void)biggest_move(kept, after, gain, sizeof gain);
     return nest_arena_printf(
-        arena, "the plan before would take %s (%s); the new one: %s",
+        arena, "the plan before would %stake %s%s%s%s; the new one: %s", costs ? "" : "still ",
         nest_unit_format(nest_to_seconds(kept->step), NEST_UNIT_SECONDS, time, sizeof time),
-        costs ? cost : "as ever", gain);
+        costs ? " (" : "", costs ? cost : "", costs ? ")" : "", gain);
 }
 
 static const char *reason(const struct nest_solution *before, const struct nest_answer *recosted,

@@ -115,6 +115,7 @@ static const struct choice choices[] = {
     {NEST_PIN_ETP, "etp", "tensor parallel of experts"},
     {NEST_PIN_SP, "sp", "sequence parallel"},
     {NEST_PIN_ZERO, "zero", "ZeRO stage"},
+    {NEST_PIN_SHARD, "shard", "devices that share one copy of the ZeRO state"},
     {NEST_PIN_MICRO_BATCH, "mb", "micro batch, sequences"},
     {NEST_PIN_VIRTUAL_STAGES, "v", "virtual stages"},
     {NEST_PIN_RECOMPUTE, "rc", "activation recompute"},

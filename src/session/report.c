@@ -194,20 +194,32 @@ void nest_plan_choice(const struct nest_plan *plan, int pin, struct nest_strbuf 
     }
 }
 
+static bool shares_among_all(const struct nest_strategy *s)
+{
+    return s->shard == nest_strategy_dp(s) * s->cp;
+}
+
+bool nest_plan_chosen_apart(const struct nest_plan *plan, const struct nest_plan *other, int pin)
+{
+    struct nest_strbuf is = NEST_STRBUF_INIT(CHOICE_MAX);
+    struct nest_strbuf was = NEST_STRBUF_INIT(CHOICE_MAX);
+    nest_plan_choice(plan, pin, &is);
+    nest_plan_choice(other, pin, &was);
+    const bool differs = strcmp(nest_strbuf_text(&is), nest_strbuf_text(&was)) != 0;
+    nest_strbuf_free(&is);
+    nest_strbuf_free(&was);
+    return differs && !(pin == NEST_PIN_SHARD && shares_among_all(&plan->strategy) &&
+                        shares_among_all(&other->strategy));
+}
+
 void nest_plan_difference(const struct nest_plan *plan, const struct nest_plan *other,
                           const char *gap, struct nest_strbuf *out)
 {
     for (int pin = 0; pin <= NEST_PINS; pin++) {
-        struct nest_strbuf is = NEST_STRBUF_INIT(CHOICE_MAX);
-        struct nest_strbuf was = NEST_STRBUF_INIT(CHOICE_MAX);
-        nest_plan_choice(plan, pin, &is);
-        nest_plan_choice(other, pin, &was);
-        if (strcmp(nest_strbuf_text(&is), nest_strbuf_text(&was)) != 0) {
-            nest_strbuf_printf(out, "%s%s %s", out->length > 0 ? gap : "", nest_knob_label(pin),
-                               nest_strbuf_text(&is));
+        if (nest_plan_chosen_apart(plan, other, pin)) {
+            nest_strbuf_printf(out, "%s%s ", out->length > 0 ? gap : "", nest_knob_label(pin));
+            nest_plan_choice(plan, pin, out);
         }
-        nest_strbuf_free(&is);
-        nest_strbuf_free(&was);
     }
     if (out->length == 0 && nest_plan_compare(plan, 0, other, 0) != 0) {
         nest_strbuf_add(out, "stages cut differently");

@@ -60,6 +60,10 @@ void nest_memory_terms(const struct nest_memory *memory, struct nest_part out[NE
 
 /* ---- Texts ---------------------------------------------------------------------------------- */
 
+/* Whether two plans differ in a choice of their own: a shard group of all replicas in both follows
+ * from dp and cp. pin as in nest_plan_choice. */
+bool nest_plan_chosen_apart(const struct nest_plan *plan, const struct nest_plan *other, int pin);
+
 /* In what a plan differs from another one: "tp 4  dp 32", or "stages cut differently"; nothing for
  * the same plan. gap joins the items. */
 void nest_plan_difference(const struct nest_plan *plan, const struct nest_plan *other,

@@ -361,7 +361,7 @@ enum nest_status nest_session_adopt(struct nest_session *session, int index,
     for (int pin = 0; pin < NEST_PINS && status == NEST_OK; pin++) {
         struct nest_strbuf value = NEST_STRBUF_INIT(256);
         nest_plan_choice(&snapshot->result->solution[index].plan, pin, &value);
-        if (pin != NEST_PIN_RECOMPUTE && pin != NEST_PIN_SHARD) {
+        if (pin != NEST_PIN_RECOMPUTE) {
             status =
                 nest_pin_set(&document->scenario.pins, nest_pin_key_word((enum nest_pin_key)pin),
                              nest_strbuf_text(&value), typed, errors);

@@ -368,6 +368,33 @@ static void changes_are_explained(void **state)
     close_world(&world);
 }
 
+static void every_choice_of_a_plan_can_be_seen_and_pinned(void **state)
+{
+    (void)state;
+    struct world world;
+    open_small(&world);
+    const struct nest_snapshot *s = nest_session_snapshot(world.session);
+    for (int pin = 0; pin <= NEST_PINS; pin++) {
+        int shown = 0;
+        for (int i = 0; i < s->knobs; i++) {
+            shown += s->knob[i].kind == NEST_KNOB_PIN && s->knob[i].pin == pin;
+        }
+        assert_int_equal(shown, 1);
+    }
+    /* What follows from others is no difference; what was chosen is. */
+    struct nest_plan whole = s->result->solution[0].plan;
+    struct nest_plan half = whole;
+    struct nest_strbuf text = NEST_STRBUF_INIT(TEXT);
+    half.strategy.shard = whole.strategy.shard / 2;
+    nest_plan_difference(&half, &whole, ", ", &text);
+    assert_non_null(strstr(nest_strbuf_text(&text), "shard"));
+    assert_true(nest_plan_chosen_apart(&half, &whole, NEST_PIN_SHARD));
+    assert_false(nest_plan_chosen_apart(&whole, &whole, NEST_PIN_SHARD));
+    nest_strbuf_free(&text);
+    nest_snapshot_release(s);
+    close_world(&world);
+}
+
 static void alternatives_can_be_adopted(void **state)
 {
     (void)state;
@@ -545,6 +572,7 @@ int main(void)
         cmocka_unit_test(saving_through_a_link_keeps_the_link),
         cmocka_unit_test(a_failed_save_says_so_and_stays_unsaved),
         cmocka_unit_test(changes_are_explained),
+        cmocka_unit_test(every_choice_of_a_plan_can_be_seen_and_pinned),
         cmocka_unit_test(alternatives_can_be_adopted),
         cmocka_unit_test(the_descriptor_tells_of_news),
         cmocka_unit_test(the_command_line_gives_the_same_plan),

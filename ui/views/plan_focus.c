@@ -280,7 +280,7 @@ static void describe_level(const struct nest_snapshot *snapshot, int level, stru
 {
     if (snapshot->use && nest_plan_seated(snapshot) && snapshot->use[level].waits > 0) {
         char time[TEXT];
-        nest_strbuf_printf(out, ": the step waits %s for it (%s)",
+        nest_strbuf_printf(out, ": %s of the step wait for it (%s)",
                            nest_unit_format(nest_to_seconds(snapshot->use[level].waits),
                                             NEST_UNIT_SECONDS, time, sizeof time),
                            snapshot->use[level].kinds);

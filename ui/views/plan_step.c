@@ -114,12 +114,16 @@ void nest_plan_draw_why(const struct nest_plan_draw *draw, struct nest_rect rect
                                     : change->before && change->after > change->before
                                         ? NEST_ROLE_WARN
                                         : NEST_ROLE_GOOD;
-        const int used = nest_canvas_printf(draw->canvas, line.x, line.y, line.width,
-                                            NEST_ROLE_TEXT, "%s:  step ", change->edit);
-        (void)nest_canvas_printf(draw->canvas, line.x + used, line.y, line.width - used, role,
-                                 "%s → %s%s%s", time_text(change->before, before, sizeof before),
-                                 time_text(change->after, after, sizeof after),
-                                 change->delta ? "  " : "", change->delta ? change->delta : "");
+        char result[TEXT];
+        (void)snprintf(result, sizeof result, ":  step %s → %s%s%s",
+                       time_text(change->before, before, sizeof before),
+                       time_text(change->after, after, sizeof after), change->delta ? "  " : "",
+                       change->delta ? change->delta : "");
+        /* Long edits give way: what came of them is to be seen. */
+        const int columns = nest_canvas_columns(draw->canvas, result);
+        const int used = nest_canvas_text(draw->canvas, line.x, line.y, line.width - columns,
+                                          NEST_ROLE_TEXT, change->edit);
+        (void)nest_canvas_text(draw->canvas, line.x + used, line.y, columns, role, result);
         line.y++;
         line.height = rect.height - 1;
     } else {
