@@ -4,6 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "export/json.h"
+#include "input/set.h"
+
 enum { JSON_MOST = 1 << 28 };
 
 /* Absolute errors of the entries that a filter lets through. */
@@ -41,17 +44,17 @@ bool nest_validation_add(struct nest_validation *report, const struct nest_measu
 void nest_validation_record(struct nest_validation *report, const struct nest_measurement *run,
                             const struct nest_judged *judged)
 {
+    const struct nest_prediction *p = &judged->prediction;
     for (int i = 0; i < judged->verdicts; i++) {
-        report->entry[report->entries++] =
-            (struct nest_validation_entry){run, judged->verdict[i], judged->feasible};
+        report->entry[report->entries++] = (struct nest_validation_entry){
+            run, judged->verdict[i], judged->feasible, judged->recompute, p->breakdown};
     }
     if (run->kind == NEST_RUN_OUT_OF_MEMORY && judged->verdicts == 0) {
-        const struct nest_prediction *p = &judged->prediction;
         const struct nest_verdict verdict = {
             .quantity = NEST_QUANTITY_MEMORY,
             .predicted = (double)p->stage[p->worst_stage].memory.total / 1073741824.0};
-        report->entry[report->entries++] =
-            (struct nest_validation_entry){run, verdict, judged->feasible};
+        report->entry[report->entries++] = (struct nest_validation_entry){
+            run, verdict, judged->feasible, judged->recompute, p->breakdown};
     }
 }
 
@@ -278,6 +281,8 @@ static void json_rows(const struct nest_validation *report, struct nest_json *js
             nest_json_null(json, "error");
         }
         nest_json_bool(json, "feasible", e->feasible);
+        nest_json_text(json, "recompute", nest_recompute_word(e->recompute));
+        nest_json_breakdown(json, &e->breakdown);
         nest_json_end(json);
     }
 }

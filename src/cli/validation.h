@@ -11,6 +11,8 @@ struct nest_validation_entry {
     const struct nest_measurement *run;
     struct nest_verdict verdict; /* measured 0: a run that ran out of memory */
     bool feasible;
+    enum nest_recompute recompute; /* as predicted */
+    struct nest_breakdown breakdown;
 };
 
 struct nest_validation {

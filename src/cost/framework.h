@@ -11,6 +11,8 @@ struct nest_framework_traits {
     double attention; /* speed of its flash attention relative to the device's best */
     bool async_tp;    /* the backward reduction over tp runs beside the weight-gradient GEMM */
     bool per_operator_selective; /* selective recompute keeps every second GEMM's output */
+    bool fused;     /* a gated activation is one kernel and keeps nothing but its input */
+    bool keeps_fp8; /* an fp8 GEMM keeps its quantised input for the backward pass, no other copy */
 };
 
 /* Megatron fuses bias, dropout, norm and activation by hand; Megatron-DeepSpeed of 2022 and eager
@@ -19,9 +21,9 @@ struct nest_framework_traits {
 static inline struct nest_framework_traits nest_framework_traits(enum nest_framework framework)
 {
     static const struct nest_framework_traits traits[] = {
-        [NEST_MEGATRON] = {1.0, 1.0, 1.0, true, false},
-        [NEST_DEEPSPEED] = {3.5, 0.95, 1.0, true, false},
-        [NEST_TORCHTITAN] = {1.7, 0.92, 0.55, false, true},
+        [NEST_MEGATRON] = {1.0, 1.0, 1.0, true, false, true, true},
+        [NEST_DEEPSPEED] = {3.5, 0.95, 1.0, true, false, false, false},
+        [NEST_TORCHTITAN] = {1.7, 0.92, 0.55, false, true, false, false},
     };
     return traits[framework];
 }

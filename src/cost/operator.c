@@ -252,6 +252,12 @@ void nest_op_work(const struct nest_problem *problem, const struct nest_layer_ki
     const double part = divide(&c, out);
     out->weights = weights_of(&c, out, part);
     out->kept = out->rows * op->saved * part * op->saved_bytes * c.element / 2.0;
+    if (!c.traits.fused) {
+        out->kept += out->rows * op->saved_unfused * part * c.element;
+    }
+    if (c.traits.keeps_fp8 && in_fp8(&c)) {
+        out->kept += out->rows * op->saved_fp8 * part;
+    }
     switch (op->kind) {
     case NEST_OP_GEMM:
         out->batch = out->expert ? (double)kind->experts / (double)strategy->ep : 1.0;

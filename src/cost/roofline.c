@@ -53,6 +53,9 @@ double nest_gemm_rate(const struct nest_device_spec *device, const struct nest_g
 {
     const double peak = nest_device_peak(device, gemm->precision);
     const double flops = 2.0 * gemm->batch * gemm->m * gemm->n * gemm->k;
+    if (gemm->precision == NEST_FP8 && device->gemm_fp8.count > 0 && device->peak[NEST_FP8] > 0.0) {
+        return peak * nest_curve_at(&device->gemm_fp8, flops);
+    }
     /* The curve is measured in bf16 and describes how long a kernel must be to fill the device. */
     return peak * nest_curve_at(&device->gemm, flops * nest_device_peak(device, NEST_BF16) / peak);
 }

@@ -7,7 +7,7 @@ struct nest_state_bytes nest_state_bytes(const struct nest_train_spec *train)
     const int64_t moments = train->optimizer == NEST_ADAM       ? 8
                             : train->optimizer == NEST_ADAM8BIT ? 2
                                                                 : 4;
-    const int64_t weight = wide ? 4 : 2;
+    const int64_t weight = train->weight_bytes > 0 ? train->weight_bytes : wide ? 4 : 2;
     return (struct nest_state_bytes){.weight = weight,
                                      .gathered = weight,
                                      .gradient = train->grad_bytes,

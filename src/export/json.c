@@ -5,9 +5,8 @@
 #include "input/set.h"
 #include "plan/words.h"
 
-void nest_json_figures(struct nest_json *json, const struct nest_prediction *prediction)
+void nest_json_breakdown(struct nest_json *json, const struct nest_breakdown *b)
 {
-    const struct nest_breakdown *b = &prediction->breakdown;
     const struct {
         const char *name;
         nest_ps time;
@@ -22,15 +21,20 @@ void nest_json_figures(struct nest_json *json, const struct nest_prediction *pre
         {"dp", b->dp},
         {"optimizer", b->optimizer},
     };
-    nest_json_number(json, "step_time_s", nest_to_seconds(prediction->step));
-    nest_json_number(json, "tokens_per_s", prediction->tokens_per_s);
-    nest_json_number(json, "tflops_per_device", prediction->tflops_per_device);
-    nest_json_number(json, "mfu", prediction->mfu);
     nest_json_object(json, "breakdown_s");
     for (size_t i = 0; i < sizeof part / sizeof part[0]; i++) {
         nest_json_number(json, part[i].name, nest_to_seconds(part[i].time));
     }
     nest_json_end(json);
+}
+
+void nest_json_figures(struct nest_json *json, const struct nest_prediction *prediction)
+{
+    nest_json_number(json, "step_time_s", nest_to_seconds(prediction->step));
+    nest_json_number(json, "tokens_per_s", prediction->tokens_per_s);
+    nest_json_number(json, "tflops_per_device", prediction->tflops_per_device);
+    nest_json_number(json, "mfu", prediction->mfu);
+    nest_json_breakdown(json, &prediction->breakdown);
 }
 
 static void write_level(struct nest_json *json, const char *key, int level)

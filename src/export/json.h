@@ -29,6 +29,9 @@ void nest_json_document(const struct nest_document *document, struct nest_strbuf
 void nest_json_plan(struct nest_json *json, const struct nest_plan *plan,
                     const struct nest_prediction *prediction);
 
+/* "breakdown_s": {…}, seconds, as a member of an open object. */
+void nest_json_breakdown(struct nest_json *json, const struct nest_breakdown *breakdown);
+
 /* step_time_s … mfu and breakdown_s, as members of an open object. */
 void nest_json_figures(struct nest_json *json, const struct nest_prediction *prediction);
 

@@ -21,6 +21,7 @@ static const struct nest_field peak_fields[] = {
 
 static const struct nest_field efficiency_fields[] = {
     {.key = "gemm", .type = NEST_FIELD_CURVE, AT(gemm)},
+    {.key = "gemm_fp8", .type = NEST_FIELD_CURVE, AT(gemm_fp8)},
     FRACTION("attention", attention),
     FRACTION("memory", memory_efficiency),
     FRACTION("network", network_efficiency),

@@ -23,6 +23,7 @@ const struct nest_field nest_train_fields[] = {
     {.key = "precision", .type = NEST_FIELD_CHOICE, TRAIN(precision), .choice = precision_words},
     {.key = "optimizer", .type = NEST_FIELD_CHOICE, TRAIN(optimizer), .choice = optimizer_words},
     {.key = "grad_bytes", .type = NEST_FIELD_COUNT, TRAIN(grad_bytes), .low = 1, .high = 8},
+    {.key = "weight_bytes", .type = NEST_FIELD_COUNT, TRAIN(weight_bytes), .low = 0, .high = 4},
     {.key = "flash", .type = NEST_FIELD_FLAG, TRAIN(flash)},
     {.key = "fused_loss", .type = NEST_FIELD_FLAG, TRAIN(fused_loss)},
     {.key = "vocab_multiple",

@@ -34,6 +34,7 @@ struct nest_device_spec {
     double memory_bandwidth;      /* bytes/s */
     double peak[NEST_PRECISIONS]; /* FLOP/s, dense; 0 = the device has no such mode */
     struct nest_curve gemm;       /* FLOP of one GEMM on one device → fraction of peak */
+    struct nest_curve gemm_fp8;   /* the same in fp8; without points: as gemm, by duration */
     double attention;             /* fraction of peak that flash attention reaches */
     double memory_efficiency;     /* fraction of memory_bandwidth of memory-bound kernels */
     double network_efficiency;    /* fraction of a link's bandwidth a large transfer reaches */
@@ -220,6 +221,7 @@ struct nest_train_spec {
     enum nest_precision precision;
     enum nest_optimizer optimizer;
     int64_t grad_bytes;     /* per parameter; accumulated and reduced in this width */
+    int64_t weight_bytes;   /* per parameter, as stored and gathered; 0 = as the precision has it */
     bool flash;             /* flash attention: scores are never stored */
     bool fused_loss;        /* cross entropy in place: no fp32 copies beside the softmax */
     int64_t vocab_multiple; /* the vocabulary is padded to a multiple of this times tp */

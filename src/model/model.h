@@ -61,9 +61,11 @@ struct nest_op {
     int64_t weights; /* parameters, undivided, all experts; 0 where shared with another layer */
     double traffic;  /* ELEMENTWISE, LOOKUP: elements read and written per row, forward */
     double saved;    /* elements kept per row for the backward pass */
-    double saved_bytes; /* bytes per such element (2, or 1 for masks) */
-    bool vocabulary;    /* n counts words: padded to a multiple of tp when priced */
-    bool shared_expert; /* part of the shared expert, under which the all-to-all may hide */
+    double saved_bytes;   /* bytes per such element (2, or 1 for masks) */
+    double saved_unfused; /* elements more where the framework runs the activation unfused */
+    double saved_fp8;     /* bytes more per row where the next GEMM keeps its input in 8 bits */
+    bool vocabulary;      /* n counts words: padded to a multiple of tp when priced */
+    bool shared_expert;   /* part of the shared expert, under which the all-to-all may hide */
 };
 
 /* A kind of layer. The tensors between layers are [tokens, hidden]. */

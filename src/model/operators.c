@@ -59,7 +59,8 @@ static void add_norm(struct nest_op_list *list, const char *name, enum nest_spli
                                .weights = norm_weights(list->spec, width),
                                .traffic = 2.0 * (double)width,
                                .saved = 2.0 * (double)width,
-                               .saved_bytes = SAVED});
+                               .saved_bytes = SAVED,
+                               .saved_fp8 = -(double)width});
 }
 
 /* Residual addition, with the row-parallel GEMM's bias (never divided) and dropout if any. */
@@ -156,6 +157,8 @@ void nest_ops_attention(struct nest_op_list *list, bool whole, int64_t window)
                                .whole = whole});
     add_gemm(list, "attention out", NEST_SPLIT_TP_K, s->hidden, s->heads * value,
              (double)(s->heads * value));
+    /* Attention keeps its output as it is. */
+    list->op[list->count - 1].saved_fp8 = (double)(s->heads * value);
     add_residual(list, "attention residual");
 }
 
@@ -204,6 +207,7 @@ static void add_mlp(struct nest_op_list *list, const char *const name[3], struct
     activation.name = name[1];
     activation.kind = NEST_OP_ELEMENTWISE;
     activation.traffic = (double)(columns + width);
+    activation.saved_unfused = nest_gated(s) ? (double)width : 0.0;
     add(list, activation);
     struct nest_op down = shape;
     down.name = name[2];
@@ -214,6 +218,7 @@ static void add_mlp(struct nest_op_list *list, const char *const name[3], struct
     down.weights = copies * (width * s->hidden + (expert && s->bias ? s->hidden : 0));
     down.saved = (double)width;
     down.saved_bytes = SAVED;
+    down.saved_fp8 = -(double)width;
     add(list, down);
 }
 
@@ -244,10 +249,12 @@ void nest_ops_experts(struct nest_op_list *list)
     static const char *const shared[3] = {"shared up", "shared activation", "shared down"};
     const struct nest_model_spec *s = list->spec;
     add_norm(list, "MLP norm", NEST_SPLIT_SEQUENCE, s->hidden);
+    list->op[list->count - 1].saved_fp8 = 0.0; /* the router reads it in 16 bits */
     add_gemm(list, "router", NEST_SPLIT_ROWS, s->experts, s->hidden, (double)s->experts);
     list->op[list->count - 1].saved_bytes = 2.0 * SAVED;
     list->op[list->count - 1].weights += s->router_bias ? s->experts : 0;
     add_permutation(list, "dispatch permutation");
+    list->op[list->count - 1].saved_fp8 = -(double)s->hidden;
     add_mlp(list, routed, (struct nest_op){.split = NEST_SPLIT_EXPERT_N, .rows = (double)s->top_k},
             s->moe_ffn);
     add_permutation(list, "combine permutation");
@@ -308,6 +315,7 @@ void nest_ops_head(struct nest_op_list *list)
 {
     const struct nest_model_spec *s = list->spec;
     add_norm(list, "final norm", NEST_SPLIT_SEQUENCE, s->hidden);
+    list->op[list->count - 1].saved_fp8 = 0.0; /* the vocabulary stays in 16 bits */
     if (is_encoder(s)) {
         add_gemm(list, "transform", NEST_SPLIT_SEQUENCE, s->hidden, s->hidden, (double)s->hidden);
         list->op[list->count - 1].weights += s->hidden;

@@ -87,6 +87,7 @@ static enum nest_status predict(const struct nest_measurement *run, struct nest_
         }
         if (run->recompute >= 0 || out->prediction.feasible ||
             mode->range[0].low == NEST_RECOMPUTE_FULL) {
+            out->recompute = (enum nest_recompute)mode->range[0].low;
             return NEST_OK;
         }
         mode->range[0].low++;

@@ -24,8 +24,9 @@ struct nest_verdict {
 };
 
 struct nest_judged {
-    bool built;    /* false: errors say what is illegal or missing */
-    bool feasible; /* fits the device's memory */
+    bool built;                    /* false: errors say what is illegal or missing */
+    bool feasible;                 /* fits the device's memory */
+    enum nest_recompute recompute; /* as predicted: the source's, else the least that fits */
     struct nest_prediction prediction;
     int verdicts;
     struct nest_verdict verdict[2]; /* speed, then memory; whichever were measured */

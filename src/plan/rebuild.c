@@ -23,10 +23,16 @@ static bool mentions(const char *text, const char *word)
     return false;
 }
 
+/* nanotron's benchmarks are Llama-shaped, with tied embeddings, whatever the MLP's width. */
+static bool is_nanotron(const struct nest_measurement *run)
+{
+    return mentions(run->source, "nanotron");
+}
+
 /* GPT, BLOOM, MPT, OPT, NeoX: MLP of four times the hidden size without a gate. */
 static bool is_gpt_family(const struct nest_measurement *run)
 {
-    return run->ffn == 4 * run->hidden && run->experts == 0;
+    return run->ffn == 4 * run->hidden && run->experts == 0 && !is_nanotron(run);
 }
 
 static bool is_mpt(const struct nest_measurement *run)
@@ -44,8 +50,8 @@ static bool is_fsdp(const struct nest_measurement *run)
 static enum nest_framework framework_of(const struct nest_measurement *run)
 {
     static const char *const torch[] = {"internevo", "nanotron", "torchtitan", "automodel"};
-    if (mentions(run->source, "bigscience") || mentions(run->model, "neox") ||
-        mentions(run->notes, "zero-3")) {
+    if (mentions(run->source, "bigscience") || mentions(run->source, "using deepspeed") ||
+        mentions(run->model, "neox") || mentions(run->notes, "zero-3")) {
         return NEST_DEEPSPEED;
     }
     for (size_t i = 0; i < sizeof torch / sizeof *torch; i++) {
@@ -97,7 +103,7 @@ void nest_rebuild_model(const struct nest_measurement *run, struct nest_model_sp
                             : NEST_POSITION_LEARNED,
         .bias = gpt && !is_mpt(run),
         .qkv_bias = gpt && !is_mpt(run),
-        .tied = gpt,
+        .tied = gpt || is_nanotron(run),
         .causal = true,
         .window = run->window,
         .experts = run->experts,
@@ -170,9 +176,20 @@ bool nest_rebuild_counts_recompute(const struct nest_measurement *run)
     return run->counts_recompute || framework_of(run) == NEST_DEEPSPEED;
 }
 
-/* Flash attention reached the frameworks in 2023. Before, GPT-style models were trained in fp16, or
- * were BLOOM; Korthikanti et al. and Narayanan et al. describe scores that are stored, and
- * Megatron's selective recompute is of use only where they are. */
+/* A paper from before flash attention reached the frameworks, in 2023. */
+static bool is_early(const struct nest_measurement *run)
+{
+    static const char *const year[] = {"et al. 2019", "et al. 2020", "et al. 2021", "et al. 2022"};
+    for (size_t i = 0; i < sizeof year / sizeof *year; i++) {
+        if (mentions(run->source, year[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Before 2023 scores were stored. Then GPT-style models were trained in fp16, or were BLOOM, and
+ * Megatron's selective recompute is of use only where scores are stored. */
 static bool has_flash(const struct nest_measurement *run)
 {
     if (!is_gpt_family(run) || mentions(run->notes, "flash") || mentions(run->notes, "window")) {
@@ -180,7 +197,8 @@ static bool has_flash(const struct nest_measurement *run)
     }
     const bool selective =
         run->recompute == NEST_RECOMPUTE_SELECTIVE && framework_of(run) == NEST_MEGATRON;
-    return precision_of(run) != NEST_FP16 && !mentions(run->model, "bloom") && !selective;
+    return !is_early(run) && precision_of(run) != NEST_FP16 && !mentions(run->model, "bloom") &&
+           !selective;
 }
 
 /* What the two utilisations of a run say wins over the word for it: a fifth or more between them
@@ -197,14 +215,32 @@ enum nest_recompute nest_rebuild_recompute(const struct nest_measurement *run)
     return run->recompute >= 0 ? (enum nest_recompute)run->recompute : NEST_RECOMPUTE_NONE;
 }
 
+/* NVIDIA's performance recipes, MLPerf's among them: gradients in 16 bits (grad_reduce_in_fp32
+ * off), tensor-parallel communication under the GEMMs (tp_comm_overlap), parameters in fp8 where
+ * the GEMMs are (fp8_param). */
+static bool is_tuned_recipe(const struct nest_measurement *run)
+{
+    static const char *const recipe[] = {"mlperf", "megatron-bridge", "nemo", "dgxc"};
+    bool found = false;
+    for (size_t i = 0; i < sizeof recipe / sizeof *recipe; i++) {
+        found = found || mentions(run->source, recipe[i]);
+    }
+    return found && framework_of(run) == NEST_MEGATRON;
+}
+
 static void set_overlap(const struct nest_measurement *run, struct nest_overlap_spec *out)
 {
     *out = (struct nest_overlap_spec){.dp = 1.0, .zero = 1.0, .cp = 1.0, .pp = 1.0};
     if (framework_of(run) == NEST_DEEPSPEED) {
         out->dp = out->zero = 0.0;
     }
-    if (mentions(run->notes, "async") || mentions(run->notes, "tp communication overlap")) {
-        out->tp = 1.0;
+    if (mentions(run->notes, "async") || is_tuned_recipe(run)) {
+        out->tp = 0.5;
+    }
+    /* nanotron synchronises fp32 gradients after the backward pass once their states are sharded.
+     */
+    if (is_nanotron(run) && run->zero > 0) {
+        out->dp = 0.0;
     }
     if (mentions(run->notes, "no tp, dp or pp overlap")) {
         *out = (struct nest_overlap_spec){.cp = 1.0};
@@ -242,12 +278,11 @@ static void set_pins(const struct nest_measurement *run, struct nest_pins_spec *
     }
 }
 
-/* Gradients travel in 16 bits under Composer's PURE mode, IBM's FSDP and NVIDIA's MLPerf recipes.
- */
+/* Gradients travel in 16 bits under Composer's PURE mode, IBM's FSDP and NVIDIA's recipes. */
 static bool reduces_narrow(const struct nest_measurement *run)
 {
     return mentions(run->notes, "mode pure") || mentions(run->source, "fms-fsdp") ||
-           mentions(run->source, "mlperf") || mentions(run->notes, "zero-3");
+           is_tuned_recipe(run) || mentions(run->notes, "zero-3");
 }
 
 void nest_rebuild_settings(const struct nest_measurement *run, struct nest_problem *out)
@@ -259,8 +294,9 @@ void nest_rebuild_settings(const struct nest_measurement *run, struct nest_probl
         .precision = precision_of(run),
         .optimizer = NEST_ADAM,
         .grad_bytes = reduces_narrow(run) ? 2 : 4,
+        .weight_bytes = precision_of(run) == NEST_FP8 && is_tuned_recipe(run) ? 1 : 0,
         .flash = has_flash(run),
-        .fused_loss = !mentions(run->source, "torchtitan"),
+        .fused_loss = !mentions(run->source, "torchtitan") && !is_nanotron(run),
         .vocab_multiple = is_fsdp(run) ? 1 : 128,
         .imbalance = 1.0,
         .framework = framework_of(run),
