@@ -119,6 +119,50 @@ static void test_activations_of_llama(void **state)
     test_problem_free(&test);
 }
 
+/* The same layer where the GEMMs are in fp8 and keep their quantised input: the norms' outputs take
+ * h instead of 2h each, the MLP's product f instead of 2f, and the attention's output, which
+ * attention keeps as it is, h more: 2h + f less, h more: 139,392 - 4096 - 14336 = 120,960 bytes a
+ * token (Transformer Engine saves the cast input, not the original). torchao keeps 16 bits, and
+ * eager PyTorch keeps the activated gate beside the product: 2f more. */
+static void test_activations_by_framework(void **state)
+{
+    (void)state;
+    static const struct {
+        enum nest_framework framework;
+        enum nest_precision precision;
+        double bytes;
+    } expected[] = {
+        {NEST_MEGATRON, NEST_BF16, 139392.0},
+        {NEST_MEGATRON, NEST_FP8, 120960.0},
+        {NEST_TORCHTITAN, NEST_BF16, 139392.0 + 2.0 * 14336},
+        {NEST_TORCHTITAN, NEST_FP8, 139392.0 + 2.0 * 14336},
+    };
+    for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
+        struct test_problem test;
+        test_problem_start(&test, 8);
+        test.spec = test_llama(32, 4096, 14336, 32, 8, 128256, 4096);
+        test.problem.train.framework = expected[i].framework;
+        test.problem.train.precision = expected[i].precision;
+        test_problem_settle(&test);
+        assert_true((double)test_problem_layer(&test, 1, 0).activations ==
+                    4096.0 * expected[i].bytes);
+        test_problem_free(&test);
+    }
+}
+
+/* Parameters kept in fp8 take one byte: 1 + 4 + 12 = 17 bytes a parameter. */
+static void test_narrow_weights(void **state)
+{
+    (void)state;
+    struct test_problem test;
+    start_llama2(&test, 8, 0);
+    test.problem.train.weight_bytes = 1;
+    test_problem_settle(&test);
+    const struct nest_stage_cost stage = test_problem_stage(&test, 0, 33, 0, 1);
+    assert_near(states(&stage), 6738415616.0 * 17.0, 1e-6);
+    test_problem_free(&test);
+}
+
 /* Key and value heads are never cut: with 2 of them tp 8 keeps one head of each per rank. */
 static void test_few_kv_heads(void **state)
 {
@@ -345,6 +389,8 @@ int main(void)
         cmocka_unit_test(test_activations_of_gpt),
         cmocka_unit_test(test_selective_under_flash),
         cmocka_unit_test(test_activations_of_llama),
+        cmocka_unit_test(test_activations_by_framework),
+        cmocka_unit_test(test_narrow_weights),
         cmocka_unit_test(test_few_kv_heads),
         cmocka_unit_test(test_experts),
         cmocka_unit_test(test_tied_embedding),
