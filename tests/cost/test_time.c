@@ -122,7 +122,7 @@ static void test_fp8(void **state)
     test.problem.train.precision = NEST_FP8;
     const double casts = 4.0 * 4096 * 4096 / 1e12;
     assert_near(op_work(&test, 1, "MLP up").fw, wide / 2.0 + casts, 1e-9);
-    test.device.gemm_fp8 = (struct nest_curve){.count = 1, .x = {1e9}, .y = {0.4}};
+    test.cluster.device.gemm_fp8 = (struct nest_curve){.count = 1, .x = {1e9}, .y = {0.4}};
     assert_near(op_work(&test, 1, "MLP up").fw, wide / 2.0 * 1.25 + casts, 1e-9);
     test_problem_free(&test);
 }
