@@ -36,7 +36,9 @@ const struct nest_command nest_command_import = {
     .text =
         "FORMAT is one of\n"
         "  hf             a Hugging Face config.json: a model\n"
-        "  slurm          Slurm topology.conf or topology.yaml\n"
+        "  slurm          Slurm topology.conf or topology.yaml; as a second FILE slurm.conf, for "
+        "the\n"
+        "                 devices of its nodes, or what topology.conf includes\n"
         "  nvidia-smi     the output of nvidia-smi topo -m\n"
         "  astra-sim      an ASTRA-sim network: analytical YAML, logical JSON, htsim .topo\n"
         "  nest           NEST's solver input: a scenario\n"

@@ -95,8 +95,10 @@ static void wrong_use_is_told(void **state)
         {"import --from slurm --gpus-per-node 8 --node hgx-h100-8 tests/data/import/tree.conf",
          "--node already says how many devices a host has"},
         {"import --from slurm --gpus-per-node 0 tests/data/import/tree.conf", "gpus-per-node"},
+        {"import --from tpu tests/data/import/tree.conf tests/data/import/ring.conf",
+         "format tpu takes one file, not 2"},
         {"import --from slurm tests/data/import/tree.conf tests/data/import/ring.conf",
-         "format slurm takes one file, not 2"},
+         "rings beside switches or blocks"},
         {"import --from slurm tests/data/import/matrix.txt", "matrix.txt:1:1"},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {

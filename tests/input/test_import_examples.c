@@ -106,6 +106,31 @@ static void a_node_file_becomes_the_inside_of_hosts(void **state)
     importing_end(&in);
 }
 
+static void slurm_takes_what_is_included_and_the_devices_of_its_nodes(void **state)
+{
+    (void)state;
+    struct importing in;
+    struct nest_cluster_spec cluster;
+    importing_begin(&in);
+    importing_files(&in, "slurm", importing_example(&in, "include.conf"),
+                    importing_example(&in, "leaves.conf"));
+    importing_cluster(&in, &cluster);
+    assert_int_equal(cluster.levels, 3);
+    assert_int_equal(cluster.level[1].fanout, 4);
+    assert_int_equal(cluster.level[2].fanout, 2);
+    importing_files(&in, "slurm", importing_example(&in, "tree.conf"),
+                    importing_example(&in, "slurm.conf"));
+    importing_cluster(&in, &cluster);
+    assert_int_equal(cluster.level[0].fanout, 4);
+    assert_string_equal(cluster.device->id, "a100-sxm-80gb");
+    in.options.gpus_per_node = 2;
+    importing_files(&in, "slurm", importing_example(&in, "tree.conf"),
+                    importing_example(&in, "slurm.conf"));
+    importing_cluster(&in, &cluster);
+    assert_int_equal(cluster.level[0].fanout, 2);
+    importing_end(&in);
+}
+
 static void kueue_needs_its_nodes(void **state)
 {
     (void)state;
@@ -199,6 +224,13 @@ static const struct {
      "all parallel ones"},
     {"slurm", "RingName=r Nodes=n[1-17]\n", "f: ring 'r' has 17 hosts; at most 16"},
     {"slurm", "# na\xefve\n", "f:1:5: this is not UTF-8 text; save the file as UTF-8"},
+    {"slurm", "include more.conf\nSwitchName=a Nodes=n1\n",
+     "f:1:9: 'more.conf' is included here, and is not read; give it as a second FILE, or put its "
+     "lines in place"},
+    {"slurm", "BlockName=a Nodes=n1\nSwitchName=b Nodes=n2\n",
+     "f:2:1: a switch beside blocks; a file holds a tree, blocks or rings; leave out the others"},
+    {"slurm", "SwitchName=a Nodes=ALL\n",
+     "f:1:20: ALL does not say which hosts there are; such as node[01-16]"},
     {"slurm", "", "f: no switches, blocks or rings; SwitchName, BlockName or RingName lines"},
     {"nvidia-smi", "nothing here\n",
      "f: no matrix of GPUs found; the output of nvidia-smi topo -m"},
@@ -211,6 +243,16 @@ static const struct {
      "f:2:13: npus_count: 2 entries, but topology has 1; one entry per dimension in every list"},
     {"astra-sim", "topology: [Star]\nnpus_count: [4]\nbandwidth: [1]\nlatency: [1]\n",
      "f:1:12: topology[0]: unknown topology 'Star'; Ring, Switch or FullyConnected"},
+    {"astra-sim", "{\"units-count\": [4, 2], \"topologies-per-dim\": [\"Ring\"]}",
+     "f:1:17: units-count: the lists of dimensions do not fit each other; topologies-per-dim and "
+     "units-count, equally long"},
+    {"astra-sim",
+     "{\"units-count\": [4], \"topologies-per-dim\": [\"Ring\"], \"link-bandwidth\": [0], "
+     "\"link-latency\": [1]}",
+     "f:1:73: link-bandwidth[0]: a link-bandwidth of nothing; 1 or more"},
+    {"csv", "Device,Name,Speed\nhost1,a,1\nhost2,a,1\nleaf1,a,1\n",
+     "f:1:1: interfaces have speeds but do not say what they are connected to; give the cables as "
+     "well: nest import --from csv CABLES INTERFACES"},
     {"hf", "{\"model_type\": \"llama\", \"hidden_size\": -1}", "f:1:40: hidden_size"},
     {"hf", "{\"model_type\": \"mamba\"}",
      "f:1:16: model_type: model type 'mamba' cannot be imported: layers without attention and MLP "
@@ -280,6 +322,7 @@ int main(void)
         cmocka_unit_test(examples_have_their_levels),
         cmocka_unit_test(a_choice_of_topology_is_obeyed),
         cmocka_unit_test(a_node_file_becomes_the_inside_of_hosts),
+        cmocka_unit_test(slurm_takes_what_is_included_and_the_devices_of_its_nodes),
         cmocka_unit_test(kueue_needs_its_nodes),
         cmocka_unit_test(solver_input_becomes_a_scenario),
         cmocka_unit_test(a_configuration_counts_by_hand),

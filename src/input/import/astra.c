@@ -116,6 +116,75 @@ static enum nest_status import_analytical(struct nest_job *job, const struct nes
     return nest_found_cluster_write(job, &found);
 }
 
+/* The first generation's JSON: sizes, links and rates in lists of other names. */
+static enum nest_status read_old_dimension(struct nest_job *job, struct nest_found_cluster *found,
+                                           const struct nest_node *root, const char *topology)
+{
+    static const char *const key[] = {"units-count", "link-bandwidth", "link-latency",
+                                      "links-count"};
+    const struct nest_node *item[4];
+    double number[4];
+    const int index = found->levels;
+    struct nest_found_level *level =
+        nest_found_level_add(found, nest_arena_printf(job->arena, "dim%d", index), 1);
+    double hops;
+    if (!read_kind(topology, &level->kind, &hops)) {
+        return nest_job_fault_at(job, root, "Ring, Switch or FullyConnected",
+                                 "unknown topology '%s'", topology);
+    }
+    for (int i = 0; i < 4; i++) {
+        const struct nest_node *list = nest_node_get(root, key[i]);
+        item[i] = list ? list->first : NULL;
+        for (int skip = 0; item[i] && skip < index; skip++) {
+            item[i] = item[i]->next;
+        }
+        number[i] = 1; /* links-count may be missing */
+        if ((!item[i] && i < 3) || (item[i] && (!nest_text_number(item[i]->text, &number[i]) ||
+                                                !(number[i] >= 0 && number[i] <= 1e9)))) {
+            return nest_job_fault_at(job,
+                                     item[i] ? item[i]
+                                     : list  ? list
+                                             : root,
+                                     "one number per dimension", "no %s of dimension %d", key[i],
+                                     index);
+        }
+    }
+    if (number[0] < 1 || number[0] > 1 << 24 || number[1] <= 0) {
+        return nest_job_fault_at(job, item[number[1] <= 0], "1 or more", "a %s of nothing",
+                                 key[number[1] <= 0]);
+    }
+    level->fanout = (int64_t)number[0];
+    level->bandwidth = number[1] * number[3] * 1e9;
+    level->latency = number[2] * hops * 1e-9;
+    level->oversubscription = 1;
+    return NEST_OK;
+}
+
+static enum nest_status import_old(struct nest_job *job, const struct nest_node *root)
+{
+    struct nest_found_cluster found = {.name = "ASTRA-sim network"};
+    const struct nest_node *kinds = nest_node_get(root, "topologies-per-dim");
+    const struct nest_node *whole = nest_node_get(root, "topology-name");
+    const struct nest_node *kind = kinds ? kinds->first : whole;
+    const struct nest_node *sizes = nest_node_get(root, "units-count");
+    if (!kind || sizes->kind != NEST_NODE_SEQUENCE || sizes->count < 1 ||
+        sizes->count > NEST_MAX_LEVELS || (kinds && kinds->count != sizes->count)) {
+        return nest_job_fault_at(job, sizes, "topologies-per-dim and units-count, equally long",
+                                 "the lists of dimensions do not fit each other");
+    }
+    enum nest_status status = NEST_OK;
+    for (int i = 0; i < sizes->count && status == NEST_OK; i++) {
+        status = read_old_dimension(job, &found, root, kind->text);
+        kind = kinds ? kind->next : kind;
+    }
+    if (status != NEST_OK) {
+        return status;
+    }
+    nest_job_note(job, "the first generation's JSON: a device has links-count links of "
+                       "link-bandwidth in a dimension; crossing a switch costs two latencies");
+    return nest_found_cluster_write(job, &found);
+}
+
 static enum nest_status import_logical(struct nest_job *job, const struct nest_node *dims)
 {
     struct nest_found_cluster found = {.name = "ASTRA-sim logical dimensions"};
@@ -286,5 +355,8 @@ enum nest_status nest_import_astra(struct nest_job *job)
         return status;
     }
     const struct nest_node *dims = nest_node_get(root, "logical-dims");
+    if (nest_node_get(root, "units-count")) {
+        return import_old(job, root);
+    }
     return dims ? import_logical(job, dims) : import_analytical(job, root);
 }

@@ -11,7 +11,7 @@ static const struct entry {
     nest_importer *import;
 } entries[] = {
     {{"hf", "a Hugging Face config.json → a model", 1}, nest_import_hf},
-    {{"slurm", "Slurm topology.conf or topology.yaml", 1}, nest_import_slurm},
+    {{"slurm", "Slurm topology.conf or topology.yaml (and slurm.conf)", 2}, nest_import_slurm},
     {{"nvidia-smi", "the output of nvidia-smi topo -m", 1}, nest_import_nvidia_smi},
     {{"astra-sim", "ASTRA-sim network: analytical YAML, logical JSON or htsim .topo", 1},
      nest_import_astra},

@@ -7,16 +7,29 @@ enum { LABELS_MAX = 16, DEVICES_MAX = 1 << 16 };
 
 /* Label keys from coarse to fine; a key may be given by its end. */
 static const char *const known_labels[] = {
-    "topology.kubernetes.io/region",           "topology.kubernetes.io/zone",
-    "oci.oraclecloud.com/rdma.hpc_island_id",  "oci.oraclecloud.com/rdma.network_block_id",
-    "oci.oraclecloud.com/rdma.local_block_id", "network.topology.nvidia.com/datacenter",
-    "network.topology.nvidia.com/core",        "network.topology.nvidia.com/spine",
-    "network.topology.nvidia.com/block",       "network.topology.nvidia.com/leaf",
-    "network.topology.nvidia.com/accelerator", "topology.k8s.aws/network-node-layer-1",
-    "topology.k8s.aws/network-node-layer-2",   "topology.k8s.aws/network-node-layer-3",
-    "topology.k8s.aws/network-node-layer-4",   "cloud.google.com/gce-topology-block",
-    "cloud.google.com/gce-topology-subblock",  "cloud.google.com/gce-topology-host",
-    "cloud.provider.com/topology-block",       "cloud.provider.com/topology-rack",
+    "topology.kubernetes.io/region",
+    "topology.kubernetes.io/zone",
+    "oci.oraclecloud.com/host.hpc_island_id",
+    "oci.oraclecloud.com/host.network_block_id",
+    "oci.oraclecloud.com/host.rack_id",
+    "oci.oraclecloud.com/rdma.hpc_island_id",
+    "oci.oraclecloud.com/rdma.network_block_id",
+    "oci.oraclecloud.com/rdma.local_block_id",
+    "network.topology.nvidia.com/datacenter",
+    "network.topology.nvidia.com/core",
+    "network.topology.nvidia.com/spine",
+    "network.topology.nvidia.com/block",
+    "network.topology.nvidia.com/leaf",
+    "network.topology.nvidia.com/accelerator",
+    "topology.k8s.aws/network-node-layer-1",
+    "topology.k8s.aws/network-node-layer-2",
+    "topology.k8s.aws/network-node-layer-3",
+    "topology.k8s.aws/network-node-layer-4",
+    "cloud.google.com/gce-topology-block",
+    "cloud.google.com/gce-topology-subblock",
+    "cloud.google.com/gce-topology-host",
+    "cloud.provider.com/topology-block",
+    "cloud.provider.com/topology-rack",
 };
 enum { KNOWN_LABELS = sizeof known_labels / sizeof known_labels[0] };
 
@@ -200,6 +213,10 @@ static void name_levels(struct nodes *n, const struct nest_tree *tree, bool node
     if (nodes_first) {
         tier[count++] = "node";
     }
+    int64_t nodes = 0;
+    for (int g = 0; g < tree->groups; g++) {
+        nodes += tree->group[g].hosts > 0 ? (nodes_first ? 1 : tree->group[g].hosts) : 0;
+    }
     for (int i = n->keys - 1; i >= -1; i--) {
         int64_t groups = 0;
         for (int g = 0; g < tree->groups; g++) {
@@ -209,7 +226,7 @@ static void name_levels(struct nodes *n, const struct nest_tree *tree, bool node
             }
             groups += depth == i + 1 && !strstr(tree->group[g].name, "/:");
         }
-        if (groups != last) {
+        if (groups != last && groups < nodes) { /* a value of its own for every node joins none */
             tier[count++] = i < 0 ? "cluster" : level_name(n->key[i]);
         }
         last = groups;

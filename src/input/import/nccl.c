@@ -15,8 +15,25 @@ struct gpu {
     xmlNode *path[PATH_MAX_DEPTH];
     int depth;
     int sm;
-    int links; /* all of its NVLinks */
+    const char *gcn; /* of AMD: "gfx942"; else NULL */
+    int links;       /* all of its NVLinks, or of AMD's xGMI */
 };
+
+/* AMD's devices, and bytes/s of one xGMI link in one direction (CDNA 2 and 3 white papers). */
+static const struct {
+    const char *gcn, *device;
+    double link;
+} cdna[] = {{"90a", "mi250x-gcd", 50e9}, {"942", "mi300x", 64e9}, {"950", "mi355x", 76.8e9}};
+
+static int find_cdna(const struct gpu *gpu)
+{
+    for (int i = 0; gpu->gcn && i < (int)(sizeof cdna / sizeof cdna[0]); i++) {
+        if (strstr(gpu->gcn, cdna[i].gcn)) {
+            return i;
+        }
+    }
+    return -1;
+}
 
 struct system {
     struct nest_job *job;
@@ -72,6 +89,7 @@ static void add_gpu(struct system *s, xmlNode *pci, xmlNode *const *path, int de
         s->status = nest_xml_fault(s->job, pci, NULL, "a GPU without busid");
         return;
     }
+    gpu->gcn = gpu->gpu ? nest_xml_get(s->job, gpu->gpu, "gcn") : NULL;
     memcpy(gpu->path, path, sizeof(xmlNode *) * (size_t)depth);
     const char *text = gpu->gpu ? nest_xml_get(s->job, gpu->gpu, "sm") : NULL;
     if (text && nest_text_int(text, &sm) && sm < 1000) {
@@ -142,17 +160,19 @@ static int gpu_of(const struct system *s, const char *busid)
     return -1;
 }
 
-/* Bytes/s of one NVLink of a compute capability, one direction. */
-static double link_rate(int sm)
+/* Bytes/s of one link of a device, one direction. */
+static double link_rate(const struct gpu *gpu)
 {
-    return sm >= 100 ? 50e9 : sm >= 70 ? 25e9 : sm >= 60 ? 20e9 : 25e9;
+    const int amd = find_cdna(gpu);
+    const int sm = gpu->sm;
+    return amd >= 0 ? cdna[amd].link : sm >= 100 ? 50e9 : sm >= 70 ? 25e9 : sm >= 60 ? 20e9 : 25e9;
 }
 
 static enum nest_status read_links(struct system *s, int g, struct nest_gpu_box *box)
 {
     struct gpu *gpu = &s->gpu[g];
     for (xmlNode *link = gpu->gpu ? gpu->gpu->children : NULL; link; link = link->next) {
-        if (!nest_xml_is(link, "nvlink")) {
+        if (!nest_xml_is(link, "nvlink") && !nest_xml_is(link, "xgmi")) {
             continue;
         }
         const char *target = nest_xml_get(s->job, link, "target");
@@ -160,10 +180,10 @@ static enum nest_status read_links(struct system *s, int g, struct nest_gpu_box 
         const char *count = nest_xml_get(s->job, link, "count");
         int64_t links = 1;
         if (count && (!nest_text_int(count, &links) || links < 1 || links > 64)) {
-            return nest_xml_fault(s->job, link, "count, from 1", "'%s' is no number of NVLinks",
+            return nest_xml_fault(s->job, link, "count, from 1", "'%s' is no number of links",
                                   count);
         }
-        const double rate = (double)links * link_rate(gpu->sm);
+        const double rate = (double)links * link_rate(gpu);
         const int peer = gpu_of(s, target);
         if (peer >= 0) {
             box->pair[g * s->gpus + peer] += rate;
@@ -180,6 +200,10 @@ static enum nest_status read_links(struct system *s, int g, struct nest_gpu_box 
 
 static const char *device_of(const struct system *s)
 {
+    const int amd = find_cdna(&s->gpu[0]);
+    if (s->gpu[0].gcn) {
+        return amd >= 0 ? cdna[amd].device : NULL;
+    }
     switch (s->gpu[0].sm) {
     case 70:
         return "v100-sxm2-32gb";
@@ -189,6 +213,8 @@ static const char *device_of(const struct system *s)
         return "h100-sxm-80gb";
     case 100:
         return "b200-sxm-180gb";
+    case 103:
+        return "b300-sxm-288gb";
     default:
         return NULL;
     }
@@ -203,7 +229,9 @@ static void add_notes(const struct system *s, const struct nest_found_cluster *f
             "have them, put one level of %d at their rate in place of these",
             s->gpus);
     }
-    if (found->device) {
+    if (found->device && s->gpu[0].gcn) {
+        nest_job_note(s->job, "%s is taken for %s", s->gpu[0].gcn, found->device);
+    } else if (found->device) {
         nest_job_note(s->job, "compute capability %d.%d is taken for %s", s->gpu[0].sm / 10,
                       s->gpu[0].sm % 10, found->device);
     }

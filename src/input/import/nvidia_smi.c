@@ -13,7 +13,41 @@ struct matrix {
     short *links; /* [gpus * gpus] bonded NVLinks, 0 = none */
     struct nest_gpu_box box;
     int header_line;
+    struct nest_import_file file; /* without the terminal's colours */
+    bool numa_column;             /* the last column is GPU NUMA ID */
+    bool grace;                   /* GPUs have NUMA nodes of their own, as beside Grace CPUs */
 };
+
+/* Length of a colour or underline sequence at text: ESC [ 4 m, or without its ESC, as it is left
+ * where a terminal's output was pasted; 0 = none. */
+static size_t escape_length(const char *text, size_t left)
+{
+    size_t n = left > 0 && text[0] == 0x1b ? 1 : 0;
+    if (n >= left || text[n] != '[') {
+        return 0;
+    }
+    n++;
+    while (n < left && strchr("0123456789;", text[n]) && text[n]) {
+        n++;
+    }
+    return n < left && strchr("mK", text[n]) && text[n] ? n + 1 : 0;
+}
+
+static bool drop_escapes(struct matrix *m)
+{
+    const struct nest_import_file *file = &m->job->file[0];
+    char *clean = NEST_NEW(m->job->arena, char, file->length + 1);
+    size_t n = 0;
+    for (size_t i = 0; clean && i < file->length;) {
+        const size_t escape = escape_length(file->text + i, file->length - i);
+        if (escape == 0) {
+            clean[n++] = file->text[i];
+        }
+        i += escape > 0 ? escape : 1;
+    }
+    m->file = (struct nest_import_file){file->name, clean, n};
+    return clean != NULL;
+}
 
 static bool is_gpu(struct nest_piece word)
 {
@@ -47,6 +81,7 @@ static bool read_header(struct matrix *m, struct nest_piece line, int number)
     m->gpus = gpus;
     m->columns = columns;
     m->header_line = number;
+    m->numa_column = nest_piece_find(line, "GPU NUMA ID") != NULL;
     return true;
 }
 
@@ -93,7 +128,7 @@ static enum nest_status read_cell(struct matrix *m, struct nest_piece word, int 
 
 static enum nest_status read_row(struct matrix *m, struct nest_piece line, int number)
 {
-    struct nest_piece word;
+    struct nest_piece word, last = {"", 0, 1};
     if (m->rows == m->gpus) {
         return nest_job_fault(m->job, number, 1, NULL, "more GPU rows than the %d GPU columns",
                               m->gpus);
@@ -110,6 +145,10 @@ static enum nest_status read_row(struct matrix *m, struct nest_piece line, int n
             return status;
         }
     }
+    while (nest_piece_word(&line, &word)) {
+        last = word;
+    }
+    m->grace = m->numa_column && last.length > 0 && last.text[0] >= '0' && last.text[0] <= '9';
     m->rows++;
     return NEST_OK;
 }
@@ -127,7 +166,7 @@ static enum nest_status read_matrix(struct matrix *m)
 {
     struct nest_lines lines;
     struct nest_piece line, word, rest;
-    nest_lines_begin(&lines, &m->job->file[0]);
+    nest_lines_begin(&lines, &m->file);
     while (nest_lines_next(&lines, &line)) {
         rest = line;
         if (!nest_piece_word(&rest, &word) || !is_gpu(word)) {
@@ -182,8 +221,7 @@ static const char *find_device(struct matrix *m, int most)
     } words[] = {{"GB300", "gb300"}, {"GB200", "gb200"}, {"B300", "b300"},
                  {"B200", "b200"},   {"H200", "h200"},   {"H100", "h100"},
                  {"A100", "a100"},   {"V100", "v100"},   {"P100", "p100"}};
-    const struct nest_import_file *file = &m->job->file[0];
-    const struct nest_piece whole = {file->text, file->length, 1};
+    const struct nest_piece whole = {m->file.text, m->file.length, 1};
     if (m->job->options->device) {
         return m->job->options->device;
     }
@@ -192,7 +230,8 @@ static const char *find_device(struct matrix *m, int most)
             return words[i].device;
         }
     }
-    const char *guess = most >= 18                  ? "h100"
+    const char *guess = most >= 18 && m->grace      ? "gb200"
+                        : most >= 18                ? "h100"
                         : most >= 12                ? "a100"
                         : most == 6                 ? "v100"
                         : most == 4 && m->gpus == 8 ? "p100"
@@ -253,6 +292,9 @@ enum nest_status nest_import_nvidia_smi(struct nest_job *job)
 {
     struct matrix m = {.job = job};
     struct nest_found_cluster found = {.name = "one node"};
+    if (!drop_escapes(&m)) {
+        return nest_job_no_memory(job);
+    }
     enum nest_status status = read_matrix(&m);
     if (status == NEST_OK) {
         status = check_symmetry(&m);

@@ -12,8 +12,9 @@ enum { NEST_SLURM_SIZES = 16 };
 struct nest_slurm {
     struct nest_job *job;
     struct nest_tree tree;
-    bool blocks; /* the groups are blocks, not switches */
-    int sizes;   /* planning sizes of blocks, in hosts */
+    bool switches; /* some groups are switches */
+    bool blocks;   /* the groups are blocks, not switches */
+    int sizes;     /* planning sizes of blocks, in hosts */
     int64_t size[NEST_SLURM_SIZES];
     int sizes_line;
 };
@@ -37,6 +38,14 @@ enum nest_status nest_slurm_write(struct nest_slurm *slurm);
 /* One ring or torus of hosts. shape is "4x4x2", or NULL for a ring. */
 enum nest_status nest_slurm_write_torus(struct nest_job *job, const char *name, int64_t hosts,
                                         const char *shape);
+
+/* Whether a file lists nodes, as slurm.conf does. */
+bool nest_slurm_has_nodes(const struct nest_import_file *file);
+
+/* Devices per node and their type from slurm.conf's NodeName lines, where the options do not say
+ * them already. Nodes of different numbers are a fault. */
+enum nest_status nest_slurm_read_nodes(struct nest_job *job, const struct nest_import_file *file,
+                                       struct nest_import_options *options);
 
 enum nest_status nest_import_slurm_yaml(struct nest_job *job);
 

@@ -164,7 +164,18 @@ static enum nest_status read_line(struct nest_slurm *slurm, struct rings *rings,
             slurm->job, number, column, "one of SwitchName, BlockName, BlockSizes or RingName",
             kinds ? "a line defines one thing only" : "the line names no switch, block or ring");
     }
+    const bool block = pairs.block.text || pairs.sizes.text;
+    if ((block && slurm->switches) || (pairs.switch_name.text && slurm->blocks)) {
+        return nest_job_fault(slurm->job, number, column,
+                              "a file holds a tree, blocks or rings; leave out the others", "%s",
+                              block ? "a block beside switches" : "a switch beside blocks");
+    }
+    if (nest_piece_is(pairs.nodes, "ALL")) {
+        return nest_job_fault(slurm->job, number, pairs.nodes.column, "such as node[01-16]",
+                              "ALL does not say which hosts there are");
+    }
     if (pairs.switch_name.text) {
+        slurm->switches = true;
         return read_switch(slurm, &pairs, number);
     }
     if (pairs.ring.text) {
@@ -217,13 +228,21 @@ static bool join_continued(struct nest_job *job, struct nest_lines *lines, struc
     return copy != NULL;
 }
 
-static enum nest_status import_conf(struct nest_job *job)
+/* "include FILE": the second file stands in its place; nothing else is opened. */
+static enum nest_status check_include(struct nest_job *job, struct nest_piece name, int line)
 {
-    struct nest_slurm slurm = {.job = job};
-    struct rings rings = {.count = 0};
-    if (!nest_tree_init(&slurm.tree, job->arena)) {
-        return nest_job_no_memory(job);
+    if (job->files > 1 && !nest_slurm_has_nodes(&job->file[1])) {
+        return NEST_OK;
     }
+    return nest_job_fault(job, line, name.column,
+                          "give it as a second FILE, or put its lines in place",
+                          "'%.*s' is included here, and is not read", (int)name.length, name.text);
+}
+
+/* Reads every line of a file, of job->file[0]; goes on after a fault. */
+static enum nest_status read_lines(struct nest_job *job, struct nest_slurm *slurm,
+                                   struct rings *rings)
+{
     struct nest_lines lines;
     struct nest_piece line;
     enum nest_status result = NEST_OK;
@@ -233,14 +252,41 @@ static enum nest_status import_conf(struct nest_job *job)
         if (!join_continued(job, &lines, &line)) {
             return nest_job_no_memory(job);
         }
-        if (nest_piece_trim(line).length == 0) {
+        struct nest_piece rest = line, word;
+        if (!nest_piece_word(&rest, &word)) {
             continue;
         }
-        const enum nest_status status = read_line(&slurm, &rings, line, number);
+        enum nest_status status;
+        if (nest_piece_is(word, "include")) {
+            status = check_include(job, nest_piece_trim(rest), number);
+        } else {
+            status = read_line(slurm, rings, line, number);
+        }
         if (status == NEST_NO_MEMORY) {
             return status;
         }
         result = status == NEST_OK ? result : status;
+    }
+    return result;
+}
+
+static enum nest_status import_conf(struct nest_job *job)
+{
+    struct nest_slurm slurm = {.job = job};
+    struct rings rings = {.count = 0};
+    if (!nest_tree_init(&slurm.tree, job->arena)) {
+        return nest_job_no_memory(job);
+    }
+    enum nest_status result = read_lines(job, &slurm, &rings);
+    if (job->files > 1 && !nest_slurm_has_nodes(&job->file[1]) && result != NEST_NO_MEMORY) {
+        struct nest_job second = *job;
+        second.file = &job->file[1];
+        second.files = 1;
+        slurm.job = &second;
+        const enum nest_status status = read_lines(&second, &slurm, &rings);
+        slurm.job = job;
+        job->notes = second.notes;
+        result = result == NEST_OK ? status : result;
     }
     if (result != NEST_OK) {
         return result;
@@ -274,5 +320,17 @@ static bool is_yaml(const struct nest_import_file *file)
 
 enum nest_status nest_import_slurm(struct nest_job *job)
 {
-    return is_yaml(&job->file[0]) ? nest_import_slurm_yaml(job) : import_conf(job);
+    const struct nest_import_options *given = job->options;
+    struct nest_import_options options = *given;
+    enum nest_status status = NEST_OK;
+    if (job->files > 1 && nest_slurm_has_nodes(&job->file[1]) && options.gpus_per_node == 0 &&
+        !options.node) {
+        status = nest_slurm_read_nodes(job, &job->file[1], &options);
+        job->options = &options;
+    }
+    if (status == NEST_OK) {
+        status = is_yaml(&job->file[0]) ? nest_import_slurm_yaml(job) : import_conf(job);
+    }
+    job->options = given;
+    return status;
 }

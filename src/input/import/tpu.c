@@ -18,6 +18,7 @@ static const struct generation generations[] = {
     {"v4", "tpu-v4", 3, 2, 50e9, 4},          {"v5p", "tpu-v5p", 3, 2, 100e9, 4},
     {"v5litepod", "tpu-v5e", 2, 1, 50e9, 16}, {"v5e", "tpu-v5e", 2, 1, 50e9, 16},
     {"v6e", "tpu-v6e", 2, 1, 90e9, 16},       {"v7x", "tpu-v7x", 3, 2, 100e9, 4},
+    {"tpu7x", "tpu-v7x", 3, 2, 100e9, 4},     {"v5p-slice", "tpu-v5p", 3, 2, 100e9, 4},
 };
 
 struct slice {
@@ -87,6 +88,10 @@ static bool usual_shape(int64_t chips, struct slice *out)
     }
     out->chips = chips;
     out->dimensions = out->generation->dimensions;
+    if (out->dimensions == 3 && chips == 4) { /* one host */
+        out->side[0] = 2;
+        out->side[2] = 1;
+    }
     if (out->dimensions == 2) {
         out->side[0] = out->side[1];
         out->side[1] = out->side[2];
@@ -94,13 +99,29 @@ static bool usual_shape(int64_t chips, struct slice *out)
     return true;
 }
 
+/* What stands between a generation and the rest: the last dash or colon. */
+static const char *find_dash(struct nest_piece word)
+{
+    for (size_t i = word.length; i-- > 0;) {
+        if (word.text[i] == '-' || word.text[i] == ':') {
+            return word.text + i;
+        }
+    }
+    return NULL;
+}
+
 static enum nest_status read_slice(struct nest_job *job, struct nest_piece word,
                                    struct nest_piece named, int line, struct slice *out)
 {
     const char *option = job->options->device;
-    const char *dash = memchr(word.text, '-', word.length);
+    const char *dash = find_dash(word);
     const size_t n = dash ? (size_t)(dash - word.text) : 0;
     int64_t number = 0;
+    const struct nest_piece stated = {word.text, n, word.column};
+    if (n > 0 && find_generation(stated) && memchr(dash, 'x', word.length - n)) {
+        named = stated; /* v5p-4x4x8, v5p:4x4x8 */
+        word = (struct nest_piece){dash + 1, word.length - n - 1, word.column + (int)n + 1};
+    }
     if (read_shape(word, out)) {
         out->generation = find_generation(named);
         if (!out->generation && option) {
