@@ -4,22 +4,28 @@
 
 #include "cost/operator.h"
 
-size_t nest_cost_table_bytes(int layers, int levels)
+size_t nest_cost_table_bytes(int layers, const struct nest_cuts *graph, int levels)
 {
     const size_t n = (size_t)layers;
-    return NEST_RECOMPUTES * ((n + 1) * sizeof(struct nest_layer_sum) + 2 * n * sizeof(int64_t)) +
-           n * (size_t)levels * sizeof(nest_ps);
+    const size_t cuts = graph ? (size_t)graph->count : n + 1;
+    return NEST_RECOMPUTES * (cuts * sizeof(struct nest_layer_sum) + 2 * n * sizeof(int64_t)) +
+           (cuts - 1) * (size_t)levels * sizeof(nest_ps);
 }
 
-void nest_cost_table_init(int layers, int levels, void *memory, struct nest_cost_table *out)
+void nest_cost_table_init(int layers, const struct nest_cuts *graph, int levels, void *memory,
+                          struct nest_cost_table *out)
 {
     const size_t n = (size_t)layers;
-    memset(memory, 0, nest_cost_table_bytes(layers, levels));
-    *out = (struct nest_cost_table){.layers = layers, .levels = levels};
+    memset(memory, 0, nest_cost_table_bytes(layers, graph, levels));
+    *out = (struct nest_cost_table){.layers = layers,
+                                    .cuts = graph ? graph->count : layers + 1,
+                                    .levels = levels,
+                                    .graph = graph,
+                                    .head = layers - 1};
     struct nest_layer_sum *sum = memory;
     for (int r = 0; r < NEST_RECOMPUTES; r++) {
         out->sum[r] = sum;
-        sum += n + 1;
+        sum += out->cuts;
     }
     int64_t *bytes = (int64_t *)sum;
     for (int r = 0; r < NEST_RECOMPUTES; r++) {
@@ -30,27 +36,95 @@ void nest_cost_table_init(int layers, int levels, void *memory, struct nest_cost
     out->transfer = bytes;
 }
 
-static struct nest_layer_sum added(const struct nest_layer_sum *sum,
-                                   const struct nest_layer_cost *cost)
+static struct nest_layer_sum sum_of(const struct nest_layer_cost *cost)
 {
     return (struct nest_layer_sum){
-        .fw = sum->fw + cost->fw,
-        .bw = sum->bw + cost->bw,
-        .compute = sum->compute + cost->compute,
-        .recompute = sum->recompute + cost->recompute,
-        .tp = sum->tp + cost->tp,
-        .cp = sum->cp + cost->cp,
-        .ep = sum->ep + cost->ep,
-        .zero = sum->zero + cost->zero,
-        .weights = sum->weights + cost->weights,
-        .gradients = sum->gradients + cost->gradients,
-        .optimizer = sum->optimizer + cost->optimizer,
-        .activations = sum->activations + cost->activations,
-        .logits = sum->logits + cost->logits,
-        .dense_sync = sum->dense_sync + cost->dense_sync,
-        .expert_sync = sum->expert_sync + cost->expert_sync,
-        .optimized = sum->optimized + cost->optimized,
+        .fw = cost->fw,
+        .bw = cost->bw,
+        .compute = cost->compute,
+        .recompute = cost->recompute,
+        .tp = cost->tp,
+        .cp = cost->cp,
+        .ep = cost->ep,
+        .zero = cost->zero,
+        .weights = cost->weights,
+        .gradients = cost->gradients,
+        .optimizer = cost->optimizer,
+        .activations = cost->activations,
+        .logits = cost->logits,
+        .dense_sync = cost->dense_sync,
+        .expert_sync = cost->expert_sync,
+        .optimized = cost->optimized,
     };
+}
+
+static struct nest_layer_sum plus(const struct nest_layer_sum *a, const struct nest_layer_sum *b)
+{
+    return (struct nest_layer_sum){
+        .fw = a->fw + b->fw,
+        .bw = a->bw + b->bw,
+        .compute = a->compute + b->compute,
+        .recompute = a->recompute + b->recompute,
+        .tp = a->tp + b->tp,
+        .cp = a->cp + b->cp,
+        .ep = a->ep + b->ep,
+        .zero = a->zero + b->zero,
+        .weights = a->weights + b->weights,
+        .gradients = a->gradients + b->gradients,
+        .optimizer = a->optimizer + b->optimizer,
+        .activations = a->activations + b->activations,
+        .logits = a->logits + b->logits,
+        .dense_sync = a->dense_sync + b->dense_sync,
+        .expert_sync = a->expert_sync + b->expert_sync,
+        .optimized = a->optimized + b->optimized,
+    };
+}
+
+/* The sums that a layer of the run begins or is added to: in a chain those of the layers before it,
+ * so that runs in order give prefix sums; in a graph the layer's own, left at each cut that it
+ * completes until fill_cuts adds them up. */
+static void sum_run(const struct nest_run *run, const struct nest_layer_sum *layer,
+                    struct nest_layer_sum *sum, const struct nest_cuts *graph)
+{
+    const int end = run->first + run->count;
+    for (int i = run->first; i < end && !graph; i++) {
+        sum[i + 1] = plus(&sum[i], layer);
+    }
+    for (int c = 1; graph && c < graph->count; c++) {
+        if (graph->added[c] >= run->first && graph->added[c] < end) {
+            sum[c] = *layer;
+        }
+    }
+}
+
+/* Every cut has the layers of its parent and one more. */
+static void fill_cuts(struct nest_cost_table *out)
+{
+    for (int r = 0; r < NEST_RECOMPUTES; r++) {
+        for (int c = 1; c < out->cuts; c++) {
+            out->sum[r][c] = plus(&out->sum[r][c], &out->sum[r][out->graph->parent[c]]);
+        }
+    }
+}
+
+/* What crosses each cut, as one message: every tensor that is made before it and used behind. */
+static void fill_crossing(const struct nest_problem *problem, const struct nest_strategy *strategy,
+                          struct nest_cost_table *out)
+{
+    const struct nest_model *model = problem->model;
+    const struct nest_crossing *crossing = model->crossing;
+    const int64_t block = nest_strategy_width(strategy) * strategy->dp_in;
+    for (int c = 1; c < out->cuts; c++) {
+        int64_t bytes = 0;
+        for (int i = crossing->from[c]; i < crossing->from[c + 1]; i++) {
+            const int kind = model->kind_of[crossing->layer[i]];
+            bytes += nest_boundary_bytes(problem, &model->kind[kind], strategy);
+        }
+        for (int level = 0; level < out->levels; level++) {
+            out->transfer[(size_t)(c - 1) * (size_t)out->levels + (size_t)level] =
+                nest_problem_transfer(problem, level, block, (double)bytes);
+        }
+    }
 }
 
 static void fill_run(const struct nest_problem *problem, const struct nest_strategy *strategy,
@@ -63,8 +137,9 @@ static void fill_run(const struct nest_problem *problem, const struct nest_strat
     struct nest_layer_cost cost[NEST_RECOMPUTES];
     nest_layer_price_modes(problem, &work, strategy, placement, cost);
     for (int r = 0; r < NEST_RECOMPUTES; r++) {
+        const struct nest_layer_sum layer = sum_of(&cost[r]);
+        sum_run(run, &layer, out->sum[r], out->graph);
         for (int i = run->first; i < run->first + run->count; i++) {
-            out->sum[r][i + 1] = added(&out->sum[r][i], &cost[r]);
             out->working[r][i] = cost[r].working;
             out->gathered[r][i] = cost[r].gathered;
         }
@@ -199,9 +274,16 @@ void nest_cost_table_fill(const struct nest_problem *problem, const struct nest_
                           struct nest_cost_table *out)
 {
     const struct nest_device_spec *device = problem->cluster->device;
-    nest_cost_table_init(problem->model->layers, problem->cluster->levels, memory, out);
-    for (int i = 0; i < problem->model->runs; i++) {
-        fill_run(problem, strategy, placement, &problem->model->run[i], out);
+    const struct nest_model *model = problem->model;
+    nest_cost_table_init(model->layers, model->cuts, problem->cluster->levels, memory, out);
+    for (int i = 0; i < model->runs; i++) {
+        fill_run(problem, strategy, placement, &model->run[i], out);
+    }
+    if (model->cuts) {
+        fill_cuts(out);
+    }
+    if (model->crossing) {
+        fill_crossing(problem, strategy, out);
     }
     fill_sync(problem, strategy, placement, out);
     fill_tied(problem, strategy, out);
@@ -225,6 +307,21 @@ void nest_memory_peak(struct nest_memory *sum, const struct nest_memory *other)
     sum->working = rest - sum->gathered;
 }
 
+/* Only a head has logits. */
+static void graph_peak(const struct nest_cost_table *table, const struct nest_stage_query *query,
+                       int64_t logits, struct nest_memory *out)
+{
+    for (int i = 0; i < table->layers; i++) {
+        if (nest_cut_has(table->graph, query->last + 1, i) &&
+            !nest_cut_has(table->graph, query->first, i)) {
+            struct nest_memory layer = {.logits = i == table->head ? logits : 0,
+                                        .working = table->working[query->recompute][i],
+                                        .gathered = table->gathered[query->recompute][i]};
+            nest_memory_peak(out, &layer);
+        }
+    }
+}
+
 static void stage_memory(const struct nest_cost_table *table, const struct nest_stage_query *query,
                          struct nest_memory *out)
 {
@@ -239,7 +336,10 @@ static void stage_memory(const struct nest_cost_table *table, const struct nest_
         out->gradients += table->tied.gradients;
         out->optimizer += table->tied.optimizer;
     }
-    for (int i = query->first; i <= query->last; i++) {
+    if (table->graph) {
+        graph_peak(table, query, to->logits - from->logits, out);
+    }
+    for (int i = query->first; i <= query->last && !table->graph; i++) {
         const struct nest_layer_sum *sum = &table->sum[query->recompute][i];
         struct nest_memory layer = {.logits = sum[1].logits - sum[0].logits,
                                     .working = table->working[query->recompute][i],

@@ -1,6 +1,9 @@
-/* The stage cost: everything a stage of consecutive layers costs, in O(1) from prefix sums.
+/* The stage cost: everything a stage of layers costs, in O(1) from sums over all layers before it.
  *
- * One table holds a chain of layers under one strategy at one placement. It is plain data, filled
+ * One table holds the layers of a model under one strategy at one placement. A stage lies between
+ * two nested cuts (model/cuts.h). In a chain cut i is the first i layers, so a stage is layers
+ * first…last, from cut first to cut last + 1; in a graph that branches first and last + 1 are cuts
+ * in the numbering of nest_cuts, and the sums are over their layers. It is plain data, filled
  * by nest_cost_table_fill from the model, or by a test with any numbers. The solver, the evaluator
  * and the oracle of the tests share exactly this and nothing else. */
 #ifndef NEST_COST_TABLE_H
@@ -10,7 +13,7 @@
 
 #include "cost/layer.h"
 
-/* Prefix sums over layers 0…i-1 of what adds up. */
+/* Sums over the layers of a cut of what adds up. */
 struct nest_layer_sum {
     nest_ps fw, bw, compute, recompute, tp, cp, ep, zero;
     int64_t weights, gradients, optimizer, activations, logits;
@@ -45,11 +48,15 @@ void nest_memory_peak(struct nest_memory *sum, const struct nest_memory *other);
 
 struct nest_cost_table {
     int layers;
+    int cuts; /* layers + 1 for a chain */
     int levels;
-    struct nest_layer_sum *sum[NEST_RECOMPUTES]; /* [layers + 1] each */
+    const struct nest_cuts *graph;               /* NULL for a chain */
+    int embedding, head;                         /* layers that share weights, where tied */
+    struct nest_layer_sum *sum[NEST_RECOMPUTES]; /* [cuts] each */
     int64_t *working[NEST_RECOMPUTES];           /* [layers] live while the layer runs, bytes */
     int64_t *gathered[NEST_RECOMPUTES];          /* [layers] of ZeRO 2 and 3, bytes */
-    nest_ps *transfer; /* [layers * levels] the tensor after layer i over level l, one direction */
+    nest_ps
+        *transfer; /* [(cuts - 1) * levels] what crosses cut i + 1 over level l, one direction */
     int sync_parts;
     struct nest_sync_part sync[NEST_SYNC_PARTS_MAX];
     double optimizer_seconds; /* per parameter updated */
@@ -63,7 +70,8 @@ struct nest_cost_table {
     nest_ps tied_time; /* all-reduce of the two copies' gradients, once per step */
 };
 
-/* A question to the table: layers first…last (inclusive) as one stage. */
+/* A question to the table: layers first…last (inclusive) as one stage; in a graph, the layers of
+ * cut last + 1 that are not in cut first. */
 struct nest_stage_query {
     int first, last;
     enum nest_recompute recompute;
@@ -91,27 +99,35 @@ void nest_stage_update(const struct nest_cost_table *table, int64_t dense_sync, 
  * memory on every device. */
 int nest_groups_in_use(const struct nest_strategy *strategy);
 
-/* Bytes of scratch that nest_cost_table_fill needs for a chain of `layers` over `levels`. */
-size_t nest_cost_table_bytes(int layers, int levels);
+/* Bytes of scratch that nest_cost_table_fill needs for so many layers over `levels`; graph: NULL
+ * for a chain. */
+size_t nest_cost_table_bytes(int layers, const struct nest_cuts *graph, int levels);
 
-/* Fills a table for the problem's chain. memory: nest_cost_table_bytes(…) bytes, aligned for any
+/* Fills a table for the problem's layers. memory: nest_cost_table_bytes(…) bytes, aligned for any
  * type, owned by the caller, must outlive the table. */
 void nest_cost_table_fill(const struct nest_problem *problem, const struct nest_strategy *strategy,
                           const struct nest_placement *placement, void *memory,
                           struct nest_cost_table *out);
 
 /* Lays out the arrays in memory and zeroes them, for tests that fill the numbers themselves. */
-void nest_cost_table_init(int layers, int levels, void *memory, struct nest_cost_table *out);
+void nest_cost_table_init(int layers, const struct nest_cuts *graph, int levels, void *memory,
+                          struct nest_cost_table *out);
 
 /* Answers one query. O(layers of the stage) for the peak of the working set, O(1) for the rest;
  * the solver uses the inline parts below. */
 void nest_stage_cost(const struct nest_cost_table *table, const struct nest_stage_query *query,
                      struct nest_stage_cost *out);
 
-/* True where the stage holds the head but not the embedding: it pays for a tied copy, if any. */
+/* True where the stage holds the head, and the embedding lies before it: it pays for a tied copy,
+ * if any. */
 static inline bool nest_stage_has_tied_copy(const struct nest_cost_table *table, int first,
                                             int last)
 {
+    if (table->graph) {
+        return nest_cut_has(table->graph, first, table->embedding) &&
+               !nest_cut_has(table->graph, first, table->head) &&
+               nest_cut_has(table->graph, last + 1, table->head);
+    }
     return first > 0 && last == table->layers - 1;
 }
 

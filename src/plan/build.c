@@ -316,10 +316,33 @@ static bool copy_stages(struct builder *b, const struct nest_plan_spec *spec,
     return true;
 }
 
+/* In a graph: every layer once, and after the layers that feed it. */
+static bool check_cuts(struct builder *b, const struct nest_plan_spec *spec,
+                       const struct nest_plan *plan)
+{
+    const struct nest_cuts *cuts = b->problem->model->cuts;
+    const int wrong = nest_plan_cuts(cuts, plan, NULL);
+    if (wrong == plan->stages) {
+        nest_errors_add(b->errors, (struct nest_mark){0}, NULL, NULL,
+                        "the stages do not hold all of the model's %d layers", cuts->layers);
+    } else if (wrong >= 0) {
+        nest_errors_add(b->errors, spec->stage[wrong].mark, NULL,
+                        "stages list every layer once, with what feeds it in the same stage or one "
+                        "before; nest show prints the graph",
+                        "stage %d holds a layer that an earlier stage holds, that the model does "
+                        "not have, or whose inputs come later",
+                        wrong);
+    }
+    return wrong < 0;
+}
+
 /* Every layer once, in pipeline order: chunk by chunk, stage by stage. */
 static bool check_cover(struct builder *b, const struct nest_plan_spec *spec,
                         const struct nest_plan *plan)
 {
+    if (b->problem->model->cuts) {
+        return check_cuts(b, spec, plan);
+    }
     const int64_t layers = b->problem->model->layers;
     const int64_t chunks = plan->strategy.virtual_stages;
     int64_t next = 0;

@@ -19,6 +19,7 @@ struct evaluation {
     struct priced *tables; /* [stages] at most */
     int count;
     const struct priced **of; /* [stages] the table of each stage */
+    int *cut;                 /* [stages] of a graph: the cut behind each stage */
 };
 
 static struct nest_strategy stage_strategy(const struct nest_plan *plan, int i)
@@ -44,8 +45,8 @@ static const struct priced *find_table(struct evaluation *e, int i)
     }
     struct priced *added = &e->tables[e->count];
     *added = candidate;
-    const size_t bytes =
-        nest_cost_table_bytes(e->problem->model->layers, e->problem->cluster->levels);
+    const size_t bytes = nest_cost_table_bytes(e->problem->model->layers, e->problem->model->cuts,
+                                               e->problem->cluster->levels);
     void *memory = nest_arena_alloc(e->arena, 1, bytes);
     if (!memory) {
         return NULL;
@@ -101,9 +102,10 @@ static void price_plain(const struct evaluation *e, int i, struct nest_stage_cos
     const struct nest_plan *plan = e->plan;
     const struct nest_plan_stage *stage = &plan->stage[i];
     const int64_t from_end = plan->stages - i;
+    const bool graph = e->problem->model->cuts != NULL;
     const struct nest_stage_query query = {
-        .first = (int)stage->layers[0].low,
-        .last = (int)stage->layers[0].high,
+        .first = graph ? (i > 0 ? e->cut[i - 1] : 0) : (int)stage->layers[0].low,
+        .last = graph ? e->cut[i] - 1 : (int)stage->layers[0].high,
         .recompute = stage->recompute,
         .in_level = stage->in_level,
         .out_level = stage->out_level,
@@ -145,8 +147,12 @@ static bool price_stages(struct evaluation *e, struct nest_prediction *out)
     e->tables = NEST_NEW(e->arena, struct priced, stages);
     e->of = NEST_NEW(e->arena, const struct priced *, stages);
     out->stage = NEST_NEW(e->arena, struct nest_stage_cost, stages);
-    if (!e->tables || !e->of || !out->stage) {
+    e->cut = NEST_NEW(e->arena, int, stages);
+    if (!e->tables || !e->of || !out->stage || !e->cut) {
         return false;
+    }
+    if (e->problem->model->cuts) {
+        (void)nest_plan_cuts(e->problem->model->cuts, e->plan, e->cut);
     }
     for (int i = 0; i < stages; i++) {
         e->of[i] = find_table(e, i);

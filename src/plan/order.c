@@ -32,12 +32,41 @@ static int compare_strategy(const struct nest_strategy *a, const struct nest_str
     return 0;
 }
 
-static int compare_stage(const struct nest_plan_stage *a, const struct nest_plan_stage *b)
+static int64_t count_layers(const struct nest_plan_stage *stage)
 {
-    int order = sign(a->ranges, b->ranges);
+    int64_t count = 0;
+    for (int i = 0; i < stage->ranges; i++) {
+        count += stage->layers[i].high - stage->layers[i].low + 1;
+    }
+    return count;
+}
+
+/* Sets of layers in the order of cuts (model/cuts.h): fewer layers first, then the one with the
+ * first layer that the other lacks. After equal stages that is: where they end. */
+static int compare_sets(const struct nest_plan_stage *a, const struct nest_plan_stage *b)
+{
+    int order = sign(count_layers(a), count_layers(b));
+    for (int i = 0; order == 0 && i < a->ranges && i < b->ranges; i++) {
+        order = sign(a->layers[i].low, b->layers[i].low);
+        order = order ? order : sign(b->layers[i].high, a->layers[i].high);
+    }
+    return order;
+}
+
+static int compare_chunks(const struct nest_plan_stage *a, const struct nest_plan_stage *b)
+{
+    int order = 0;
     for (int i = 0; order == 0 && i < a->ranges; i++) {
         order = sign(a->layers[i].high, b->layers[i].high);
     }
+    return order;
+}
+
+/* chunked: every stage has the same number of ranges, its chunks. */
+static int compare_stage(const struct nest_plan_stage *a, const struct nest_plan_stage *b,
+                         bool chunked)
+{
+    int order = chunked ? compare_chunks(a, b) : compare_sets(a, b);
     const int64_t pair[][2] = {
         {(int64_t)a->recompute, (int64_t)b->recompute},
         {a->zero, b->zero},
@@ -58,7 +87,7 @@ int nest_plan_compare(const struct nest_plan *a, nest_ps step_a, const struct ne
     order = order ? order : sign(a->stages, b->stages);
     order = order ? order : compare_strategy(&a->strategy, &b->strategy);
     for (int i = 0; order == 0 && i < a->stages; i++) {
-        order = compare_stage(&a->stage[i], &b->stage[i]);
+        order = compare_stage(&a->stage[i], &b->stage[i], a->strategy.virtual_stages > 1);
     }
     return order;
 }

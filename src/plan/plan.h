@@ -7,8 +7,8 @@
 #include "cost/table.h"
 
 struct nest_plan_stage {
-    int ranges;                /* 1, or virtual_stages for interleaving */
-    struct nest_range *layers; /* inclusive; in pipeline order */
+    int ranges;                /* 1, virtual_stages for interleaving, or any number in a graph */
+    struct nest_range *layers; /* inclusive; in pipeline order; in a graph ascending, apart */
     enum nest_recompute recompute;
     int zero;
     int64_t tp;
@@ -66,6 +66,14 @@ enum nest_status nest_plan_from_spec(const struct nest_problem *problem,
  * wrap-around link of an interleaved plan; -1 where there is none. Needs first_device and tp of
  * both stages; in_level and out_level of a built plan agree with it. */
 int nest_plan_link(const struct nest_problem *problem, const struct nest_plan *plan, int i);
+
+/* The cut behind each stage of a plan on a graph that branches. -1 where the plan is one of the
+ * graph; else the first stage that does not end at a cut, or holds a layer that another one holds,
+ * or none; or `stages`, where layers are left over. cut: [stages], filled up to there, or NULL. */
+int nest_plan_cuts(const struct nest_cuts *cuts, const struct nest_plan *plan, int *cut);
+
+/* Whether the stages hold every layer of the model once, in an order that its edges allow. */
+bool nest_plan_covers(const struct nest_model *model, const struct nest_plan *plan);
 
 /* Fills what follows from strategy, layers, first_device and tp: microbatches, devices_used and the
  * link levels of every stage. */

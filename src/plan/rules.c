@@ -244,6 +244,11 @@ static void check_interleaving(struct check *c)
         return;
     }
     char what[200];
+    if (c->problem->model->cuts) {
+        fault_interleaving(c, "use virtual_stages 1",
+                           "interleaving needs a chain of equal blocks, and this model branches");
+        return;
+    }
     if (c->pp == 1) {
         fault_interleaving(c, "use virtual_stages 1, or pp of at least 2",
                            "interleaving needs a pipeline, and pp is 1");

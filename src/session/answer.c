@@ -45,13 +45,7 @@ static bool plan_applies(const struct nest_problem *problem, const struct nest_p
         !nest_rules_check(problem, &plan->strategy, plan->stages, NULL)) {
         return false;
     }
-    int layers = 0;
-    for (int i = 0; i < plan->stages; i++) {
-        for (int k = 0; k < plan->stage[i].ranges; k++) {
-            layers += (int)(plan->stage[i].layers[k].high - plan->stage[i].layers[k].low + 1);
-        }
-    }
-    return layers == problem->model->layers;
+    return nest_plan_covers(problem->model, plan);
 }
 
 struct nest_answer *nest_answer_recost(const struct nest_answer *earlier,

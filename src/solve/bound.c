@@ -144,6 +144,18 @@ static void price_kinds(const struct nest_bounds *bounds, const struct nest_stra
     }
 }
 
+/* Whether the first layer is in the first stage of every plan, the last one in the last stage. */
+static bool starts_alone(const struct nest_model *model)
+{
+    return !model->cuts || model->cuts->first[2] - model->cuts->first[1] == 1;
+}
+
+static bool ends_alone(const struct nest_model *model)
+{
+    const int n = model->layers;
+    return !model->cuts || model->cuts->first[n] - model->cuts->first[n - 1] == 1;
+}
+
 /* Every layer on a stage of the width that suits it best: with several widths, the least of each
  * layer and not of their sums. */
 void nest_bound_family(const struct nest_bounds *bounds, const struct nest_family *family,
@@ -151,8 +163,8 @@ void nest_bound_family(const struct nest_bounds *bounds, const struct nest_famil
 {
     const struct nest_model *model = bounds->problem.model;
     *out = (struct nest_bound){.bulk = model->run[bounds->bulk].count,
-                               .has_first = bounds->bulk > 0,
-                               .has_last = bounds->bulk < model->runs - 1,
+                               .has_first = bounds->bulk > 0 && starts_alone(model),
+                               .has_last = bounds->bulk < model->runs - 1 && ends_alone(model),
                                .boundary = INT64_MAX};
     for (int k = 0; k < model->kinds; k++) {
         bounds->least[k] = NEST_PS_MAX;
@@ -173,8 +185,9 @@ void nest_bound_family(const struct nest_bounds *bounds, const struct nest_famil
         const nest_ps least = bounds->least[model->run[i].kind];
         const int count = model->run[i].count;
         out->total = sum_of(out->total, count, least);
-        out->front = i < bounds->bulk ? sum_of(out->front, count, least) : out->front;
-        out->back = i > bounds->bulk ? sum_of(out->back, count, least) : out->back;
+        out->front =
+            i < bounds->bulk && !model->cuts ? sum_of(out->front, count, least) : out->front;
+        out->back = i > bounds->bulk && !model->cuts ? sum_of(out->back, count, least) : out->back;
         out->largest = least > out->largest ? least : out->largest;
     }
 }

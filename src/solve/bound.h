@@ -1,8 +1,9 @@
 /* Admissible lower bounds: what no plan of a partial strategy can beat.
  *
  * Layers fall into the bulk (the longest run of equal layers, which dominates) and those in front
- * of and behind it. A bound assumes that everything else is free: no transfer, no tail but that of
- * a single stage, and of the collectives only
+ * of and behind it; in a graph that branches nothing is known to lie in front or behind. A bound
+ * assumes that everything else is free: no transfer, no tail but that of a single stage, and of the
+ * collectives only
  *
  *   - groups that lie inside one innermost group in every plan, and
  *   - groups with more members than a group of some level can hold, by the least that it costs to

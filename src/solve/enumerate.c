@@ -514,7 +514,7 @@ static void find_blocks(const struct nest_model *model, struct nest_space *space
     space->lead = model->kind[model->kind_of[0]].role == NEST_LAYER_EMBEDDING;
     space->trail = last > 0 && model->kind[model->kind_of[last]].role == NEST_LAYER_HEAD;
     for (int i = space->lead; i <= last - space->trail; i++) {
-        if (model->kind_of[i] != model->kind_of[space->lead] ||
+        if (model->cuts || model->kind_of[i] != model->kind_of[space->lead] ||
             model->kind[model->kind_of[i]].role != NEST_LAYER_BLOCK) {
             return;
         }

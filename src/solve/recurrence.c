@@ -16,7 +16,7 @@ static void price(const struct nest_cost_table *table, int first, int last,
         .last = last,
         .recompute = mode,
         .in_level = first > 0 ? 0 : -1,
-        .out_level = last + 1 < table->layers ? 0 : -1,
+        .out_level = last + 2 < table->cuts ? 0 : -1,
         .in_flight = 1,
     };
     struct nest_stage_cost cost;
@@ -220,7 +220,7 @@ static bool too_many(const struct nest_recurrence *r, int s, int first)
     return nest_recurrence_hopeless(r, step, first, r->chain->layout->stages - s);
 }
 
-/* dp[l][D][k][s]: D starts at layer first; k is the place and l its link from upstream. */
+/* dp[l][D][k][s]: D lies behind cut first; k is the place and l its link from upstream. */
 static void solve_cell(struct nest_recurrence *r, int s, int place, int first, int link)
 {
     const struct nest_chain *chain = r->chain;
@@ -228,9 +228,15 @@ static void solve_cell(struct nest_recurrence *r, int s, int place, int first, i
     c.in = c.place->link[link];
     r->fresh_count = 0;
     r->states++;
-    const int end = chain->layers - (s - 1);
+    const int end = cut_leaving(chain, s - 1);
     for (c.last = s == 1 ? end - 1 : first; c.last < end; c.last++) {
+        if (!is_stage(chain, first, c.last)) {
+            continue;
+        }
         if (too_long(r, s, first, c.last)) {
+            if (chain->cuts) {
+                continue;
+            }
             break;
         }
         for (c.mode = 0; c.mode < chain->modes; c.mode++) {
@@ -246,9 +252,10 @@ static void solve_stage(struct nest_recurrence *r, int s)
 {
     const struct nest_layout *layout = r->chain->layout;
     const int ahead = layout->stages - s;
-    const int furthest = ahead == 0 ? 0 : r->chain->layers - s;
+    const int furthest = ahead == 0 ? 0 : cut_leaving(r->chain, s);
     for (int p = 0; p < layout->count[s]; p++) {
-        for (int first = ahead; first <= furthest && is_open(r->chain, s, p); first++) {
+        for (int first = cut_from(r->chain, ahead); first <= furthest && is_open(r->chain, s, p);
+             first++) {
             for (int l = 0; l < layout->place[s][p].links && !too_many(r, s, first); l++) {
                 solve_cell(r, s, p, first, l);
             }
@@ -270,7 +277,8 @@ enum nest_status nest_recurrence_solve(struct nest_recurrence *r, const struct n
     if (!nest_recurrence_reserve(r)) {
         return NEST_NO_MEMORY;
     }
-    if (stages > chain->layers || chain->layout->count[stages] == 0) {
+    if (stages > (chain->cuts ? chain->cuts->layers : chain->layers) ||
+        chain->layout->count[stages] == 0) {
         return NEST_NO;
     }
     nest_recurrence_prepare(r);

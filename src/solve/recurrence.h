@@ -1,10 +1,11 @@
-/* The recurrence, for one strategy, one span K and one number of stages of a chain of layers.
+/* The recurrence, for one strategy, one span K and one number of stages of a graph of layers.
  *
  *   dp[l][D][k][s] = min over D' (the rest), option c, gap and so link l' and k'
  *                    of combine( load_c(D \ D', l, l'), dp[l'][D'][k'][s-1] )
  *                    subject to memory_c(D \ D', s) <= limit
  *
- * D is a suffix of the chain, named by its first layer; (k, gap, l') are the places and arcs of
+ * D is a downset, named by the cut in front of it (model/cuts.h): in a chain the suffix that begins
+ * with layer number D. (k, gap, l') are the places and arcs of
  * layout.h; the value is the Pareto set of (b, f, e) of plan/step.h and the devices used. Values
  * come first; the plan is re-derived from them by walking forward, taking at each stage the first
  * choice in the order of nest_plan_compare that still reaches the optimum.
@@ -13,7 +14,8 @@
  * A set looks at (layers a stage may hold) * options * arcs * labels candidates. Without a limit
  * that is O(s * n^2); a limit bounds b, so that a stage holds at most the layers that b allows and
  * only the D near the balanced split are visited: O(s * w^2), w the spread that the limit leaves.
- * Equal layers make equal stages, which are priced once (kind_of). */
+ * Equal layers make equal stages, which are priced once (kind_of). In a graph n counts cuts, and of
+ * the pairs of cuts those are passed over that are not nested. */
 #ifndef NEST_SOLVE_RECURRENCE_H
 #define NEST_SOLVE_RECURRENCE_H
 
@@ -40,9 +42,11 @@ struct nest_interleave {
 /* What is asked. Borrowed. */
 struct nest_chain {
     const struct nest_layout *layout; /* with its tables attached */
-    int layers;                       /* interleaved: columns */
+    int layers;                       /* cuts less one; interleaved: columns */
+    const struct nest_cuts *cuts; /* of a graph that branches; NULL: a chain, cut i is i layers */
     const int *kind_of; /* [layers] equal numbers mark layers that every table prices alike; unused
-                           when interleaved */
+                           when interleaved and with cuts */
+    bool uneven;        /* the boundaries after equal layers may differ */
     const struct nest_interleave *interleave; /* NULL: v = 1 */
     int modes;
     enum nest_recompute mode[NEST_RECOMPUTES]; /* the recompute modes allowed, ascending */
@@ -51,7 +55,8 @@ struct nest_chain {
     int64_t memory_limit;
 };
 
-/* One stage of the answer, first stage first; layers are columns when interleaved. */
+/* One stage of the answer, first stage first; layers are columns when interleaved. With cuts, the
+ * stage lies between cut `first` and cut `last` + 1. */
 struct nest_chosen {
     int first, last;
     enum nest_recompute recompute;

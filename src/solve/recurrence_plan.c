@@ -99,8 +99,11 @@ static bool choose_stage(struct nest_recurrence *r, const struct seats *seats,
     const struct nest_chain *chain = r->chain;
     c->s = seats->s;
     c->first = front->empty ? 0 : front->open.last + 1;
-    const int end = chain->layers - (c->s - 1);
+    const int end = cut_leaving(chain, c->s - 1);
     for (c->last = c->s == 1 ? end - 1 : c->first; c->last < end; c->last++) {
+        if (!is_stage(chain, c->first, c->last)) {
+            continue;
+        }
         for (c->mode = 0; c->mode < chain->modes; c->mode++) {
             for (c->zero = 0; c->zero < chain->zeros; c->zero++) {
                 for (int i = 0; i < seats->count; i++) {

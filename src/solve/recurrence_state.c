@@ -88,7 +88,8 @@ bool nest_recurrence_reserve(struct nest_recurrence *r)
     return !r->out_of_memory;
 }
 
-static nest_ps least_of_layer(const struct nest_chain *chain, int layer)
+/* The least time of the layers between two cuts, by one option at one place. */
+static nest_ps least_between(const struct nest_chain *chain, int first, int last)
 {
     const struct nest_layout *layout = chain->layout;
     nest_ps least = NEST_PS_MAX;
@@ -97,7 +98,7 @@ static nest_ps least_of_layer(const struct nest_chain *chain, int layer)
             for (int z = 0; z < chain->zeros; z++) {
                 for (int m = 0; m < chain->modes; m++) {
                     const nest_ps busy =
-                        nest_stage_busy(layout->place[s][p].table[z], layer, layer, chain->mode[m]);
+                        nest_stage_busy(layout->place[s][p].table[z], first, last, chain->mode[m]);
                     least = busy < least ? busy : least;
                 }
             }
@@ -121,15 +122,37 @@ static nest_ps least_transfer(const struct nest_recurrence *r, int after)
     return least;
 }
 
+/* Cut `cut` has the layers of cut `before` and one more, of that least time. */
+static void add_layer(struct nest_recurrence *r, int cut, int before, nest_ps time)
+{
+    r->least[cut] = r->least[before] + time;
+    r->largest[cut] = time > r->largest[before] ? time : r->largest[before];
+}
+
+static void prepare_cuts(struct nest_recurrence *r)
+{
+    const struct nest_cuts *cuts = r->chain->cuts;
+    r->least_link = NEST_PS_MAX;
+    for (int c = 1; c < cuts->count; c++) {
+        const int before = cuts->parent[c];
+        add_layer(r, c, before, least_between(r->chain, before, c - 1));
+        r->run_start[c - 1] = c - 1;
+        if (c + 1 < cuts->count) {
+            const nest_ps link = least_transfer(r, c - 1);
+            r->least_link = link < r->least_link ? link : r->least_link;
+        }
+    }
+}
+
 static void prepare_layers(struct nest_recurrence *r)
 {
     const struct nest_chain *chain = r->chain;
     r->least_link = NEST_PS_MAX;
     for (int i = 0; i < chain->layers; i++) {
         const bool same = i > 0 && chain->kind_of[i] == chain->kind_of[i - 1];
-        r->least[i + 1] = same ? r->least[i] : least_of_layer(chain, i);
+        r->least[i + 1] = same ? r->least[i] : least_between(chain, i, i);
         r->run_start[i] = same ? r->run_start[i - 1] : i;
-        if (!same && i + 1 < chain->layers) {
+        if ((!same || chain->uneven) && i + 1 < chain->layers) {
             const nest_ps link = least_transfer(r, i);
             r->least_link = link < r->least_link ? link : r->least_link;
         }
@@ -142,35 +165,37 @@ static void prepare_columns(struct nest_recurrence *r)
     const struct nest_chain *chain = r->chain;
     const struct nest_interleave *in = chain->interleave;
     const int layers = chain->layout->place[1][0].table[0]->layers;
-    const nest_ps block = least_of_layer(chain, in->lead);
+    const nest_ps block = least_between(chain, in->lead, in->lead);
     r->least_link = 0;
     for (int i = 0; i < chain->layers; i++) {
         r->least[i + 1] = in->chunks * block;
     }
-    r->least[1] += in->lead ? least_of_layer(chain, 0) : 0;
+    r->least[1] += in->lead ? least_between(chain, 0, 0) : 0;
     r->least[1] -= in->short_first ? block : 0;
-    r->least[chain->layers] += in->trail ? least_of_layer(chain, layers - 1) : 0;
+    r->least[chain->layers] += in->trail ? least_between(chain, layers - 1, layers - 1) : 0;
     r->least[chain->layers] -= in->short_last ? block : 0;
 }
 
 void nest_recurrence_prepare(struct nest_recurrence *r)
 {
+    r->least[0] = 0;
+    r->largest[0] = 0;
+    if (r->chain->cuts) {
+        prepare_cuts(r);
+        return;
+    }
     if (r->chain->interleave) {
         prepare_columns(r);
     } else {
         prepare_layers(r);
     }
-    r->least[0] = 0;
-    r->largest[0] = 0;
     for (int i = 1; i <= r->chain->layers; i++) {
-        const nest_ps time = r->least[i];
-        r->largest[i] = time > r->largest[i - 1] ? time : r->largest[i - 1];
-        r->least[i] += r->least[i - 1];
+        add_layer(r, i, i - 1, r->least[i]);
     }
 }
 
-/* True if no plan within the limit has this suffix: `ahead` stages must still hold the layers
- * before `first`, at the least that those can cost. */
+/* True if no plan within the limit has this downset: `ahead` stages must still hold the layers
+ * before cut `first`, at the least that those can cost. */
 bool nest_recurrence_hopeless(const struct nest_recurrence *r, struct nest_step step, int first,
                               int ahead)
 {

@@ -42,9 +42,9 @@ struct nest_recurrence {
     size_t base_capacity;
     size_t *places_before; /* [s] places of the stages nearer the end */
     size_t stages_capacity;
-    nest_ps *least; /* [layers + 1] prefix sums of each layer's least time */
+    nest_ps *least; /* [layers + 1] sums of the least times of the layers before cut i */
     size_t least_capacity;
-    nest_ps *largest; /* [layers + 1] largest of those times among the layers before i */
+    nest_ps *largest; /* [layers + 1] the largest of those times */
     size_t largest_capacity;
     int *run_start; /* [layers] first layer of the run of equal layers that holds i */
     size_t run_capacity;
@@ -64,8 +64,9 @@ struct nest_recurrence {
 
 /* One choice for the stage in front of a suffix. */
 struct nest_choice {
-    int s;           /* stages from here to the end */
-    int first, last; /* layers */
+    int s; /* stages from here to the end */
+    int first,
+        last; /* layers; with cuts, the cut in front of the stage and that behind it less one */
     const struct nest_place *place;
     struct nest_link in;
     int mode, zero; /* indices into the chain's modes and the place's tables */
@@ -92,8 +93,8 @@ bool nest_recurrence_reserve(struct nest_recurrence *r);
 /* Fills least, largest, run_start and least_link for the chain. */
 void nest_recurrence_prepare(struct nest_recurrence *r);
 
-/* True if no plan within the limit has this suffix: `ahead` stages must still hold the layers
- * before `first`, at the least that those can cost. */
+/* True if no plan within the limit has this downset: `ahead` stages must still hold the layers
+ * before cut `first`, at the least that those can cost. */
 bool nest_recurrence_hopeless(const struct nest_recurrence *r, struct nest_step step, int first,
                               int ahead);
 
@@ -111,6 +112,24 @@ struct nest_target nest_recurrence_best(const struct nest_recurrence *r);
 /* Re-derives the plan that reaches the target. */
 void nest_recurrence_walk(struct nest_recurrence *r, struct nest_target target,
                           struct nest_chosen *chosen);
+
+/* The first cut of at least so many layers; the last one that leaves at least so many. */
+static inline int cut_from(const struct nest_chain *chain, int layers)
+{
+    return chain->cuts ? chain->cuts->first[layers] : layers;
+}
+
+static inline int cut_leaving(const struct nest_chain *chain, int layers)
+{
+    return chain->cuts ? chain->cuts->first[chain->cuts->layers - layers + 1] - 1
+                       : chain->layers - layers;
+}
+
+/* Whether there is a stage between cut `first` and cut `last` + 1. */
+static inline bool is_stage(const struct nest_chain *chain, int first, int last)
+{
+    return !chain->cuts || nest_cut_within(chain->cuts, first, last + 1);
+}
 
 /* Where nothing is: no neighbour. */
 static const struct nest_link open_end = {-1, 0};

@@ -85,7 +85,8 @@ static struct priced *entry_for(struct task *task, const struct nest_place *plac
 static bool fill_tables(struct task *task)
 {
     const struct nest_problem *problem = task->single->space->problem;
-    const size_t bytes = nest_cost_table_bytes(problem->model->layers, problem->cluster->levels);
+    const size_t bytes = nest_cost_table_bytes(problem->model->layers, problem->model->cuts,
+                                               problem->cluster->levels);
     for (struct priced *p = task->tables; p; p = p->next) {
         struct nest_strategy strategy = task->strategy;
         strategy.tp = task->family->tp[p->width];
@@ -140,11 +141,33 @@ static bool attach_tables(struct task *task, struct nest_layout *layout)
     return true;
 }
 
-/* Gives the stages of a plan their ranges of layers: one each, or one per chunk. */
+/* The layers between two cuts of a graph, as ranges. */
+static bool make_parts(struct task *task, const struct nest_cuts *cuts,
+                       const struct nest_chosen *chosen, struct nest_plan_stage *stage)
+{
+    stage->ranges = 0;
+    stage->layers = NEST_NEW(&task->single->arena, struct nest_range, cuts->layers);
+    for (int i = 0; stage->layers && i < cuts->layers; i++) {
+        if (nest_cut_has(cuts, chosen->first, i) || !nest_cut_has(cuts, chosen->last + 1, i)) {
+            continue;
+        }
+        if (stage->ranges > 0 && stage->layers[stage->ranges - 1].high == i - 1) {
+            stage->layers[stage->ranges - 1].high = i;
+        } else {
+            stage->layers[stage->ranges++] = (struct nest_range){i, i};
+        }
+    }
+    return stage->layers != NULL;
+}
+
+/* Gives the stages of a plan their ranges of layers: one each, or one per chunk or branch. */
 static bool make_ranges(struct task *task, const struct nest_chain *chain,
                         const struct nest_chosen *chosen, struct nest_plan_stage *stage)
 {
     const struct nest_interleave *interleave = chain->interleave;
+    if (chain->cuts) {
+        return make_parts(task, chain->cuts, chosen, stage);
+    }
     stage->ranges = interleave ? interleave->chunks : 1;
     stage->layers = NEST_NEW(&task->single->arena, struct nest_range, stage->ranges);
     if (!stage->layers) {
@@ -269,7 +292,7 @@ static bool has_least_links(const struct nest_layout *layout)
     const struct nest_cost_table *table = layout->place[1][0].table[0];
     for (int s = 1; s < layout->stages; s++) {
         const int level = layout->place[s][0].link[0].level;
-        for (int i = 0; i + 1 < table->layers; i++) {
+        for (int i = 0; i + 2 < table->cuts; i++) {
             const nest_ps time = nest_stage_transfer(table, i, level);
             for (int l = 0; l < table->levels; l++) {
                 if (nest_stage_transfer(table, i, l) < time) {
@@ -305,6 +328,7 @@ static enum nest_status solve_span(struct task *task, bool packed)
     const struct nest_space *space = task->single->space;
     const struct nest_problem *problem = space->problem;
     const struct nest_strategy *s = &task->strategy;
+    const struct nest_cuts *cuts = problem->model->cuts;
     struct nest_layout layout;
     task->tables = NULL;
     if (!nest_layout_build(problem->cluster, s, task->stages, task->family->widths,
@@ -323,8 +347,10 @@ static enum nest_status solve_span(struct task *task, bool packed)
     }
     struct nest_chain chain = {
         .layout = &layout,
-        .layers = problem->model->layers,
+        .layers = cuts ? cuts->count - 1 : problem->model->layers,
+        .cuts = cuts,
         .kind_of = problem->model->kind_of,
+        .uneven = problem->model->crossing != NULL,
         .modes = space->modes,
         .zeros = task->zeros,
         .microbatches = problem->train.global_batch / (s->micro_batch * nest_strategy_dp(s)),

@@ -11,8 +11,7 @@
 static bool applies(const struct nest_problem *problem, const struct nest_plan *plan)
 {
     const struct nest_strategy *s = &plan->strategy;
-    const struct nest_plan_stage *last = &plan->stage[plan->stages - 1];
-    return last->layers[last->ranges - 1].high == problem->model->layers - 1 &&
+    return nest_plan_covers(problem->model, plan) &&
            s->span * s->dp_out <= problem->cluster->devices &&
            nest_rules_check(problem, s, plan->stages, NULL);
 }

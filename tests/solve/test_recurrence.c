@@ -1,5 +1,6 @@
 /* The recurrence against brute force: every span, place, split, recompute mode, ZeRO stage and
- * width of small random chains. The two share the stage cost and nothing else. */
+ * width of small random chains and branching graphs. The two share the stage cost and nothing else;
+ * brute force deals the layers of a graph out to the stages one by one. */
 #include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -28,6 +29,10 @@ struct instance {
     int64_t tp[WIDTHS_MAX];
     enum nest_recompute mode[NEST_RECOMPUTES];
     int kind_of[LAYERS_MAX];
+    int edges;
+    struct nest_edge_spec edge[LAYERS_MAX * LAYERS_MAX]; /* of a graph */
+    struct nest_cuts cuts;
+    bool graph;
     int64_t microbatches, memory_limit;
     struct nest_cost_table table[PHASES][WIDTHS_MAX][ZEROS_MAX];
 };
@@ -37,51 +42,73 @@ struct answer {
     bool found;
     nest_ps step;
     int64_t used, span;
-    int64_t stage[STAGES_MAX][5]; /* last layer, mode, zero, tp, first device */
+    int64_t stage[STAGES_MAX]
+                 [5]; /* last layer (cut behind, less one), mode, zero, tp, first device */
 };
 
 /* ---- Random instances ---- */
 
-static void fill_layers(struct test_random *random, struct instance *in,
-                        struct nest_cost_table *table, bool equal)
+static void fill_layers(struct test_random *random, const struct instance *in,
+                        struct nest_cost_table *table, int mode, struct nest_layer_sum *own)
+{
+    for (int i = 0; i < in->layers; i++) {
+        if (i > 0 && in->kind_of[i] == in->kind_of[i - 1]) {
+            own[i] = own[i - 1];
+            table->working[mode][i] = table->working[mode][i - 1];
+            table->gathered[mode][i] = table->gathered[mode][i - 1];
+            continue;
+        }
+        own[i] = (struct nest_layer_sum){
+            .fw = test_random_below(random, 12),
+            .bw = test_random_below(random, 25),
+            .weights = test_random_below(random, 20),
+            .activations = test_random_below(random, 12) / (mode + 1),
+            .dense_sync = test_random_below(random, 30),
+            .optimized = test_random_below(random, 9),
+        };
+        table->working[mode][i] = test_random_below(random, 10);
+        table->gathered[mode][i] = test_random_below(random, 6);
+    }
+}
+
+static void add_layer(struct nest_layer_sum *sum, const struct nest_layer_sum *own)
+{
+    sum->fw += own->fw;
+    sum->bw += own->bw;
+    sum->weights += own->weights;
+    sum->activations += own->activations;
+    sum->dense_sync += own->dense_sync;
+    sum->optimized += own->optimized;
+}
+
+static bool is_before(const struct instance *in, int cut, int layer)
+{
+    return in->graph ? nest_cut_has(&in->cuts, cut, layer) : layer < cut;
+}
+
+static void fill_sums(struct test_random *random, const struct instance *in,
+                      struct nest_cost_table *table)
 {
     for (int m = 0; m < NEST_RECOMPUTES; m++) {
-        for (int i = 0; i < in->layers; i++) {
-            struct nest_layer_sum *sum = &table->sum[m][i];
-            if (i > 0 && equal && in->kind_of[i] == in->kind_of[i - 1]) {
-                struct nest_layer_sum *to = &sum[1];
-                const struct nest_layer_sum *before = &sum[-1];
-                *to = *sum;
-                to->fw += sum->fw - before->fw;
-                to->bw += sum->bw - before->bw;
-                to->weights += sum->weights - before->weights;
-                to->activations += sum->activations - before->activations;
-                to->dense_sync += sum->dense_sync - before->dense_sync;
-                to->optimized += sum->optimized - before->optimized;
-                table->working[m][i] = table->working[m][i - 1];
-                table->gathered[m][i] = table->gathered[m][i - 1];
-                continue;
+        struct nest_layer_sum own[LAYERS_MAX];
+        fill_layers(random, in, table, m, own);
+        for (int c = 0; c < table->cuts; c++) {
+            for (int i = 0; i < in->layers; i++) {
+                if (is_before(in, c, i)) {
+                    add_layer(&table->sum[m][c], &own[i]);
+                }
             }
-            sum[1] = sum[0];
-            sum[1].fw += test_random_below(random, 12);
-            sum[1].bw += test_random_below(random, 25);
-            sum[1].weights += test_random_below(random, 20);
-            sum[1].activations += test_random_below(random, 12) / (m + 1);
-            sum[1].dense_sync += test_random_below(random, 30);
-            sum[1].optimized += test_random_below(random, 9);
-            table->working[m][i] = test_random_below(random, 10);
-            table->gathered[m][i] = test_random_below(random, 6);
         }
     }
 }
 
-/* Equal layers send equal tensors, and so do tables of one width. */
+/* In a chain equal layers send equal tensors. So do tables of one width. */
 static void fill_transfers(struct test_random *random, const struct instance *in,
                            struct nest_cost_table *table, const struct nest_cost_table *same_width)
 {
     const int levels = in->cluster.levels;
-    for (int i = 0; i < in->layers; i++) {
-        const bool equal = i > 0 && in->kind_of[i] == in->kind_of[i - 1];
+    for (int i = 0; i + 1 < table->cuts; i++) {
+        const bool equal = !in->graph && i > 0 && in->kind_of[i] == in->kind_of[i - 1];
         for (int l = 0; l < levels; l++) {
             const int at = i * levels + l;
             table->transfer[at] = same_width ? same_width->transfer[at]
@@ -94,10 +121,12 @@ static void fill_transfers(struct test_random *random, const struct instance *in
 static void fill_table(struct test_random *random, struct instance *in,
                        struct nest_cost_table *table, const struct nest_cost_table *same_width)
 {
-    void *memory =
-        nest_arena_alloc(&in->arena, 1, nest_cost_table_bytes(in->layers, in->cluster.levels));
-    nest_cost_table_init(in->layers, in->cluster.levels, memory, table);
-    fill_layers(random, in, table, true);
+    void *memory = nest_arena_alloc(
+        &in->arena, 1,
+        nest_cost_table_bytes(in->layers, in->graph ? &in->cuts : NULL, in->cluster.levels));
+    nest_cost_table_init(in->layers, in->graph ? &in->cuts : NULL, in->cluster.levels, memory,
+                         table);
+    fill_sums(random, in, table);
     fill_transfers(random, in, table, same_width);
     table->sync_parts = 1;
     table->sync[0].time =
@@ -111,9 +140,24 @@ static void fill_table(struct test_random *random, struct instance *in,
     table->tied_time = test_random_below(random, 2) * 11;
 }
 
-static void make_instance(struct test_random *random, struct instance *in)
+/* Edges at random, some graphs sparse, some nearly a chain. */
+static void make_graph(struct test_random *random, struct instance *in)
 {
-    *in = (struct instance){.arena = NEST_ARENA_INIT};
+    const int64_t sparse = 2 + test_random_below(random, 4);
+    for (int from = 0; from < in->layers; from++) {
+        for (int to = from + 1; to < in->layers; to++) {
+            if (test_random_below(random, sparse) == 0) {
+                in->edge[in->edges++] = (struct nest_edge_spec){from, to};
+            }
+        }
+    }
+    assert_int_equal(nest_cuts_list(in->edge, in->edges, in->layers, &in->arena, &in->cuts),
+                     NEST_OK);
+}
+
+static void make_instance(struct test_random *random, bool graph, struct instance *in)
+{
+    *in = (struct instance){.arena = NEST_ARENA_INIT, .graph = graph};
     const int64_t most = 6 + test_random_below(random, 26);
     if (test_random_below(random, 2)) {
         test_cluster_uniform(&in->made, random, most);
@@ -121,10 +165,10 @@ static void make_instance(struct test_random *random, struct instance *in)
         test_cluster_irregular(&in->made, random, most);
     }
     in->cluster = in->made.tree;
-    in->layers = 1 + (int)test_random_below(random, LAYERS_MAX);
-    in->stages =
-        1 + (int)test_random_below(random, STAGES_MAX < in->layers ? STAGES_MAX : in->layers);
-    in->modes = 1 + (int)test_random_below(random, NEST_RECOMPUTES);
+    const int stages = graph ? STAGES_MAX - 1 : STAGES_MAX;
+    in->layers = 1 + (int)test_random_below(random, graph ? LAYERS_MAX - 1 : LAYERS_MAX);
+    in->stages = 1 + (int)test_random_below(random, stages < in->layers ? stages : in->layers);
+    in->modes = 1 + (int)test_random_below(random, graph ? NEST_RECOMPUTES - 1 : NEST_RECOMPUTES);
     for (int m = 0; m < in->modes; m++) {
         in->mode[m] = (enum nest_recompute)m;
     }
@@ -135,6 +179,9 @@ static void make_instance(struct test_random *random, struct instance *in)
     in->phases = 1 + (int)test_random_below(random, PHASES);
     for (int i = 1; i < in->layers; i++) {
         in->kind_of[i] = in->kind_of[i - 1] + (test_random_below(random, 2) == 0);
+    }
+    if (graph) {
+        make_graph(random, in);
     }
     in->strategy = (struct nest_strategy){
         .tp = in->tp[0],
@@ -223,7 +270,8 @@ static struct answer solve(struct instance *in, struct nest_recurrence *scratch,
         attach_tables(in, span[k], &layout);
         struct nest_chain chain = {
             .layout = &layout,
-            .layers = in->layers,
+            .layers = in->graph ? in->cuts.count - 1 : in->layers,
+            .cuts = in->graph ? &in->cuts : NULL,
             .kind_of = in->kind_of,
             .modes = in->modes,
             .zeros = in->zeros,
@@ -249,7 +297,8 @@ struct brute {
     int64_t span;
     int64_t x[STAGES_MAX];
     int width[STAGES_MAX];
-    int first[STAGES_MAX + 1];
+    int first[STAGES_MAX + 1]; /* the cut in front of each stage */
+    int stage_of[LAYERS_MAX];
     int mode[STAGES_MAX], zero[STAGES_MAX];
     struct answer best;
     int64_t plans;
@@ -351,6 +400,52 @@ static void each_option(struct brute *b, int i, const int *level)
     }
 }
 
+/* The cut in front of stage i. */
+static int cut_before(const struct brute *b, int i)
+{
+    uint64_t set = 0;
+    for (int layer = 0; layer < b->in->layers; layer++) {
+        set |= (uint64_t)(b->stage_of[layer] < i) << layer;
+    }
+    return nest_cut_find(&b->in->cuts, &set);
+}
+
+static bool is_dealt(const struct brute *b)
+{
+    bool holds[STAGES_MAX] = {false};
+    for (int layer = 0; layer < b->in->layers; layer++) {
+        holds[b->stage_of[layer]] = true;
+    }
+    for (int i = 0; i < b->in->stages; i++) {
+        if (!holds[i]) {
+            return false;
+        }
+    }
+    for (int e = 0; e < b->in->edges; e++) {
+        if (b->stage_of[b->in->edge[e].from] > b->stage_of[b->in->edge[e].to]) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Deals the layers of a graph out to the stages. */
+static void each_deal(struct brute *b, int layer, const int *level)
+{
+    if (layer < b->in->layers) {
+        for (b->stage_of[layer] = 0; b->stage_of[layer] < b->in->stages; b->stage_of[layer]++) {
+            each_deal(b, layer + 1, level);
+        }
+        return;
+    }
+    if (is_dealt(b)) {
+        for (int i = 0; i <= b->in->stages; i++) {
+            b->first[i] = cut_before(b, i);
+        }
+        each_option(b, 0, level);
+    }
+}
+
 static void each_split(struct brute *b, int i, const int *level)
 {
     const int left = b->in->stages - i;
@@ -389,7 +484,9 @@ static void each_place(struct brute *b, int i)
         for (int j = 0; j + 1 < in->stages; j++) {
             level[j] = link_level(b, j);
         }
-        if (in->stages <= in->layers) {
+        if (in->graph) {
+            each_deal(b, 0, level);
+        } else if (in->stages <= in->layers) {
             each_split(b, 0, level);
         }
         return;
@@ -475,11 +572,12 @@ static void fail_with(const struct answer *a, const struct answer *b, uint64_t s
     fail_msg("instance of seed %" PRIu64, seed);
 }
 
-static void check_seed(uint64_t seed, struct nest_recurrence *scratch, int64_t *plans, int *found)
+static void check_seed(uint64_t seed, bool graph, struct nest_recurrence *scratch, int64_t *plans,
+                       int *found)
 {
     struct test_random random = {seed * UINT64_C(0x9E3779B97F4A7C15)};
     struct instance in;
-    make_instance(&random, &in);
+    make_instance(&random, graph, &in);
     const struct answer expected = enumerate(&in, plans);
     const struct answer free_answer = solve(&in, scratch, NEST_PS_MAX);
     if (compare(&free_answer, &expected) != 0) {
@@ -497,28 +595,39 @@ static void check_seed(uint64_t seed, struct nest_recurrence *scratch, int64_t *
     test_cluster_free(&in.made);
 }
 
-static void recurrence_equals_brute_force(void **state)
+static void check_instances(bool graph)
 {
-    (void)state;
     struct nest_recurrence *scratch = nest_recurrence_create();
     const uint64_t seed = test_seed();
-    const int instances = test_instances(20000);
+    const int instances = test_instances(graph ? 10000 : 12000);
     int64_t plans = 0;
     int found = 0;
     for (int i = 0; i < instances; i++) {
-        check_seed(seed + (uint64_t)i, scratch, &plans, &found);
+        check_seed(seed + (uint64_t)i, graph, scratch, &plans, &found);
     }
-    print_message("%d instances from seed %" PRIu64 ": %d feasible, %" PRId64
-                  " plans by brute force\n",
-                  instances, seed, found, plans);
+    print_message("%d %s from seed %" PRIu64 ": %d feasible, %" PRId64 " plans by brute force\n",
+                  instances, graph ? "graphs" : "chains", seed, found, plans);
     assert_true(found > instances / 4);
     nest_recurrence_free(scratch);
+}
+
+static void chains_equal_brute_force(void **state)
+{
+    (void)state;
+    check_instances(false);
+}
+
+static void graphs_equal_brute_force(void **state)
+{
+    (void)state;
+    check_instances(true);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(recurrence_equals_brute_force),
+        cmocka_unit_test(chains_equal_brute_force),
+        cmocka_unit_test(graphs_equal_brute_force),
     };
     return cmocka_run_group_tests_name("recurrence", tests, NULL, NULL);
 }

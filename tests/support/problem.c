@@ -115,7 +115,7 @@ struct nest_stage_cost test_problem_stage(struct test_problem *test, int first, 
     struct nest_cost_table table;
     void *memory =
         nest_arena_alloc(&test->cluster.arena, 1,
-                         nest_cost_table_bytes(test->model.layers, test->cluster.tree.levels));
+                         nest_cost_table_bytes(test->model.layers, test->model.cuts, test->cluster.tree.levels));
     if (!memory) {
         abort();
     }
