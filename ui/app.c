@@ -354,9 +354,13 @@ static bool answer(struct nest_app *app)
 static void complete(struct nest_app *app)
 {
     struct nest_arena arena = NEST_ARENA_INIT;
-    if (app->asking == NEST_ASKING_COMMAND) {
-        const int found =
-            nest_prompt_complete(&app->prompt, nest_app_candidates(app, app->prompt.text, &arena));
+    const char *text = app->prompt.text;
+    const char *const *candidates =
+        app->asking == NEST_ASKING_COMMAND ? nest_app_candidates(app, text, &arena)
+        : app->asking == NEST_ASKING_FILE  ? (const char *const *)nest_session_files(text, &arena)
+                                           : NULL;
+    if (candidates) {
+        const int found = nest_prompt_complete(&app->prompt, candidates);
         if (found > 1) {
             nest_app_say(app, NEST_ROLE_DIM, "%d fit; type on", found);
         } else if (found == 0) {

@@ -12,7 +12,7 @@ struct command {
     const char *name;
     const char *arguments; /* for the message when they are missing; NULL: none */
     bool (*run)(struct nest_app *app, const char *rest);
-    const char *kind; /* of shipped files that complete the argument, or NULL */
+    const char *kind; /* of shipped files that complete the argument, "" for any file, or NULL */
 };
 
 /* Splits off the first word; returns the rest without leading spaces. */
@@ -137,9 +137,9 @@ static const struct command commands[] = {
     {"set", "PATH VALUE", run_set, NULL},
     {"pin", "KEY VALUE", run_pin, NULL},
     {"free", "KEY", run_free, NULL},
-    {"w", NULL, run_write, NULL},
-    {"wq", NULL, run_write_quit, NULL},
-    {"e", "FILE", run_edit, NULL},
+    {"w", NULL, run_write, ""},
+    {"wq", NULL, run_write_quit, ""},
+    {"e", "FILE", run_edit, ""},
     {"model", "NAME", run_model, "models"},
     {"cluster", "NAME", run_cluster, "topologies"},
     {"q", NULL, run_quit, NULL},
@@ -240,12 +240,15 @@ const char *const *nest_app_candidates(const struct nest_app *app, const char *l
         return NULL;
     }
     if (command->run == run_set) {
-        return (const char *const *)nest_paths(app->snapshot->scenario, arena);
+        return (const char *const *)nest_session_paths(app->snapshot, arena);
     }
     if (command->run == run_pin || command->run == run_free) {
         return pin_names(arena);
     }
-    return command->kind
-               ? (const char *const *)nest_session_names(app->session, command->kind, arena)
-               : NULL;
+    if (!command->kind) {
+        return NULL;
+    }
+    return (const char *const *)(*command->kind
+                                     ? nest_session_names(app->session, command->kind, arena)
+                                     : nest_session_files(rest, arena));
 }

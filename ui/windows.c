@@ -7,33 +7,15 @@
 
 enum { TEXT_MAX = 1 << 16, KEYS = 16, MARGINS = 10, WIDE = 100 };
 
-/* Appends text broken at spaces, later lines indented below the first. */
-static void add_wrapped(const char *text, int width, struct nest_strbuf *out)
-{
-    while ((int)strlen(text) > width) {
-        int end = width;
-        while (end > 0 && text[end] != ' ') {
-            end--;
-        }
-        end = end > 0 ? end : width;
-        nest_strbuf_add_bytes(out, text, (size_t)end);
-        nest_strbuf_printf(out, "\n%*s", KEYS, "");
-        text += end;
-        text += strspn(text, " ");
-    }
-    nest_strbuf_printf(out, "%s\n", text);
-}
-
 static void add_entry(const struct nest_action_entry *entry, const struct nest_canvas *measure,
                       struct nest_strbuf *out)
 {
     struct nest_strbuf keys = NEST_STRBUF_INIT(256);
     nest_action_keys(entry, &keys);
     const int columns = nest_canvas_columns(measure, nest_strbuf_text(&keys));
-    nest_strbuf_printf(out, "%s%*s", nest_strbuf_text(&keys), columns < KEYS ? KEYS - columns : 1,
-                       "");
+    nest_strbuf_printf(out, "%s%*s%s\n", nest_strbuf_text(&keys),
+                       columns < KEYS ? KEYS - columns : 1, "", entry->help);
     nest_strbuf_free(&keys);
-    add_wrapped(entry->help, measure->width - KEYS - MARGINS, out);
 }
 
 static void add_entries(unsigned contexts, bool valid, const struct nest_canvas *measure,
@@ -63,9 +45,7 @@ void nest_app_help(struct nest_app *app)
         "over: oversubscription.  use: the share of the step that waits for the level.\n"
         "An opened group shows the stage on each of its parts: * several, hatched idle.\n";
     const unsigned contexts = nest_plan_view_contexts(&app->plan);
-    const int width = app->plan.layout.frame.width;
-    const struct nest_canvas measure = {.ascii = app->screen && app->screen->ascii,
-                                        .width = width < WIDE ? width : WIDE};
+    const struct nest_canvas measure = {.ascii = app->screen && app->screen->ascii};
     struct nest_strbuf text = NEST_STRBUF_INIT(TEXT_MAX);
     nest_strbuf_add(&text, "\1HERE\n");
     add_entries(contexts, true, &measure, &text);
@@ -106,7 +86,8 @@ void nest_app_show_command(struct nest_app *app)
         if (app->screen) {
             nest_screen_copy(app->screen, nest_strbuf_text(&line));
         }
-        add_continued(nest_strbuf_text(&line), app->plan.layout.frame.width - MARGINS - 2, &text);
+        const int width = app->plan.layout.frame.width < WIDE ? app->plan.layout.frame.width : WIDE;
+        add_continued(nest_strbuf_text(&line), width - MARGINS - 2, &text);
         nest_popup_text(&app->popup, "The same plan from the command line",
                         nest_strbuf_text(&text));
         app->popup_use = NEST_FOR_READING;

@@ -200,9 +200,3 @@ enum nest_status nest_session_command(const struct nest_session *session, struct
     nest_document_release(plain);
     return NEST_OK;
 }
-
-const char **nest_session_names(const struct nest_session *session, const char *kind,
-                                struct nest_arena *arena)
-{
-    return nest_library_list(&session->library, kind, arena);
-}

@@ -162,4 +162,12 @@ enum nest_status nest_session_command(const struct nest_session *session, struct
 const char **nest_session_names(const struct nest_session *session, const char *kind,
                                 struct nest_arena *arena);
 
+/* Paths of files, and of folders with '/' at the end, that begin with start, sorted, NULL-ended, in
+ * arena; hidden ones only where start names the dot. NULL out of memory. */
+const char **nest_session_files(const char *start, struct nest_arena *arena);
+
+/* Every PATH that nest_session_set takes, full and, where it is unique, short
+ * ("spine.bandwidth", "global_batch"), NULL-ended, in arena. NULL out of memory. */
+const char **nest_session_paths(const struct nest_snapshot *snapshot, struct nest_arena *arena);
+
 #endif

@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "input/set.h"
 #include "plan/words.h"
 #include "session/report.h"
 #include "session/session.h"
@@ -559,6 +560,48 @@ static void exchanging_the_cluster_keeps_the_rest(void **state)
     close_world(&world);
 }
 
+static bool is_listed(const char *const *list, const char *name)
+{
+    while (*list && strcmp(*list, name) != 0) {
+        list++;
+    }
+    return *list != NULL;
+}
+
+static void paths_are_listed_short_where_they_are_unique(void **state)
+{
+    (void)state;
+    struct world world;
+    open_small(&world);
+    const struct nest_snapshot *s = nest_session_snapshot(world.session);
+    const char *const *paths = (const char *const *)nest_session_paths(s, &world.arena);
+    assert_true(is_listed(paths, "cluster.spine.bandwidth"));
+    assert_true(is_listed(paths, "spine.bandwidth"));
+    assert_true(is_listed(paths, "global_batch"));
+    for (; *paths; paths++) {
+        const char *value = nest_get(&s->scenario[0], *paths, &world.arena);
+        assert_true(value == NULL || set(&world, *paths, value) == NEST_OK);
+    }
+    nest_snapshot_release(s);
+    close_world(&world);
+}
+
+static void files_complete(void **state)
+{
+    (void)state;
+    struct nest_arena arena = NEST_ARENA_INIT;
+    const char *file = command_file("complete-me.yaml", "");
+    char start[256];
+    (void)snprintf(start, sizeof start, "%.*s", (int)(strlen(file) - 6), file);
+    const char *const *paths = (const char *const *)nest_session_files(start, &arena);
+    assert_string_equal(paths[0], file);
+    assert_null(paths[1]);
+    paths = (const char *const *)nest_session_files("tests/ui/gol", &arena);
+    assert_string_equal(paths[0], "tests/ui/golden/");
+    assert_null(nest_session_files("/no/such/folder/x", &arena)[0]);
+    nest_arena_free(&arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -579,6 +622,8 @@ int main(void)
         cmocka_unit_test(every_device_has_one_seat),
         cmocka_unit_test(parts_sum_to_their_wholes),
         cmocka_unit_test(exchanging_the_cluster_keeps_the_rest),
+        cmocka_unit_test(paths_are_listed_short_where_they_are_unique),
+        cmocka_unit_test(files_complete),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

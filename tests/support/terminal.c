@@ -112,7 +112,7 @@ static void become(const struct terminal_options *options)
     char no_gpm[] = "NCURSES_GPM_TERMS=none";
     char *environment[] = {no_gpm,    type,
                            locale,    no_color,
-                           sanitizer, "HOME=/nonexistent",
+                           sanitizer, "HOME=/dev/null",
                            "TZ=UTC",  "PATH=/usr/bin:/bin",
                            NULL};
     int count = 1;

@@ -14,6 +14,7 @@
 #include "ui/action.h"
 #include "ui/canvas.h"
 #include "ui/input.h"
+#include "ui/widgets/popup.h"
 #include "ui/widgets/prompt.h"
 #include "ui/widgets/scroll.h"
 
@@ -269,6 +270,73 @@ static void the_cursor_is_always_seen(void **state)
     }
 }
 
+/* ---- Windows ---- */
+
+/* Every word of text is on the canvas, whole, and no row reaches over the frame. */
+static void expect_words(const struct nest_popup *popup, const char *text)
+{
+    char list[256];
+    char *rest = list;
+    (void)snprintf(list, sizeof list, "%s", text);
+    for (char *word = strtok_r(list, " \n", &rest); word; word = strtok_r(NULL, " \n", &rest)) {
+        bool seen = false;
+        for (int i = 0; i < popup->count; i++) {
+            seen |= strstr(popup->line[i], word) != NULL;
+        }
+        assert_true(seen);
+    }
+}
+
+static void a_window_shows_all_its_text_at_any_width(void **state)
+{
+    (void)state;
+    static const char text[] = "key       what the key does, in some more words than a row has\n"
+                               "\n"
+                               "  a list entry that is long as well, and is broken too\n"
+                               "short";
+    struct nest_popup popup = {0};
+    struct nest_canvas canvas = {0};
+    struct nest_hotspots hotspots = {0};
+    nest_popup_text(&popup, "Title", text);
+    static const int widths[] = {80, 50, 36, 120, 40};
+    for (size_t i = 0; i < sizeof widths / sizeof widths[0]; i++) {
+        assert_true(nest_canvas_resize(&canvas, widths[i], 30));
+        nest_canvas_clear(&canvas);
+        nest_popup_draw(&popup, &canvas, &hotspots);
+        expect_words(&popup, text);
+        for (int k = 0; k < popup.count; k++) {
+            assert_true(nest_canvas_columns(&canvas, popup.line[k]) <= widths[i] - 10);
+        }
+        assert_true(popup.count >= 4);
+        assert_int_equal(popup.count == 4, widths[i] >= 80);
+        /* A second row of the first line stands below its second column. */
+        assert_true(popup.count == 4 || strncmp(popup.line[1], "          ", 10) == 0);
+    }
+    nest_popup_close(&popup);
+    nest_canvas_free(&canvas);
+}
+
+static void unbreakable_text_is_broken_anywhere(void **state)
+{
+    (void)state;
+    char text[2048];
+    struct nest_popup popup = {0};
+    struct nest_canvas canvas = {0};
+    struct nest_hotspots hotspots = {0};
+    memset(text, 'x', sizeof text - 1);
+    text[sizeof text - 1] = '\0';
+    nest_popup_text(&popup, "Title", text);
+    assert_true(nest_canvas_resize(&canvas, 40, 10));
+    nest_popup_draw(&popup, &canvas, &hotspots);
+    size_t seen = 0;
+    for (int i = 0; i < popup.count; i++) {
+        seen += strlen(popup.line[i]);
+    }
+    assert_int_equal(seen, strlen(text));
+    nest_popup_close(&popup);
+    nest_canvas_free(&canvas);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -286,6 +354,8 @@ int main(void)
         cmocka_unit_test(completion_goes_as_far_as_it_is_sure),
         cmocka_unit_test(a_line_has_an_end),
         cmocka_unit_test(the_cursor_is_always_seen),
+        cmocka_unit_test(a_window_shows_all_its_text_at_any_width),
+        cmocka_unit_test(unbreakable_text_is_broken_anywhere),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

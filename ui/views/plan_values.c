@@ -43,7 +43,7 @@ static int flow(const struct nest_plan_draw *draw, const struct nest_snapshot *s
             nest_plan_draw_spot(draw, (struct nest_rect){x, rect.y + row, label + value, 1},
                                 (struct nest_spot){.pane = pane, .index = i});
         }
-        x += used + GAP;
+        x += used + (column > 0 ? 1 : GAP);
         if (column > 0) {
             x = rect.x + (x - rect.x + column - 1) / column * column;
         }

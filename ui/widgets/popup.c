@@ -1,11 +1,14 @@
 #include "ui/widgets/popup.h"
 
+#include <stdio.h>
 #include <string.h>
 
+#include "ui/utf8.h"
 #include "ui/widgets/scroll.h"
 
-enum { FRAME = 2, PADDING = 4 };
+enum { FRAME = 2, PADDING = 4, MARGINS = 10, WIDEST = 100, LEAST = 8, LINE_MAX = 512 };
 
+/* Out of memory there is no window: the view stays as it is. */
 static void start(struct nest_popup *popup, enum nest_popup_kind kind, const char *title)
 {
     nest_popup_close(popup);
@@ -13,29 +16,91 @@ static void start(struct nest_popup *popup, enum nest_popup_kind kind, const cha
     popup->title = nest_arena_strdup(&popup->arena, title);
 }
 
-/* Out of memory there is no window: the view stays as it is. */
-static void finish(struct nest_popup *popup)
+void nest_popup_text(struct nest_popup *popup, const char *title, const char *text)
 {
-    if (!popup->title || !popup->line) {
+    start(popup, NEST_POPUP_TEXT, title);
+    popup->text = nest_arena_strdup(&popup->arena, text);
+    if (!popup->title || !popup->text) {
         nest_popup_close(popup);
     }
 }
 
-void nest_popup_text(struct nest_popup *popup, const char *title, const char *text)
+/* The bytes of the line that fit, up to a space where there is one. */
+static size_t fitting(const struct nest_canvas *canvas, const char *line, size_t length, int room)
 {
-    int lines = 1;
-    start(popup, NEST_POPUP_TEXT, title);
-    for (const char *c = text; *c; c++) {
-        lines += *c == '\n';
+    char head[LINE_MAX];
+    size_t fits = 0;
+    size_t word = 0;
+    for (size_t at = 0; at < length && at < sizeof head - NEST_UTF8_MAX;) {
+        uint32_t code = 0;
+        const size_t next = at + nest_utf8_decode(line + at, &code);
+        memcpy(head, line, next);
+        head[next] = '\0';
+        if (nest_canvas_columns(canvas, head) > room) {
+            break;
+        }
+        at = fits = next;
+        word = next == length || line[next] == ' ' ? next : word;
     }
-    popup->line = NEST_NEW(&popup->arena, const char *, lines);
-    while (popup->line && *text) {
-        const size_t length = strcspn(text, "\n");
-        popup->line[popup->count] = nest_arena_strndup(&popup->arena, text, length);
-        popup->count += popup->line[popup->count] != NULL;
-        text += length + (text[length] == '\n');
+    return word > 0 ? word : fits > 0 ? fits : 1;
+}
+
+/* Where the second column of a line begins: after the first gap of two spaces within it. */
+static int hanging_indent(const struct nest_canvas *canvas, const char *line, size_t length)
+{
+    char head[LINE_MAX];
+    size_t at = 0;
+    while (at < length && line[at] == ' ') {
+        at++;
     }
-    finish(popup);
+    const size_t margin = at;
+    while (at + 1 < length && (line[at] != ' ' || line[at + 1] != ' ')) {
+        at++;
+    }
+    while (at < length && line[at] == ' ') {
+        at++;
+    }
+    (void)snprintf(head, sizeof head, "%.*s", (int)(at + 1 < length ? at : margin), line);
+    return nest_canvas_columns(canvas, head);
+}
+
+static void add_line(struct nest_popup *popup, int indent, const char *bytes, size_t length)
+{
+    popup->line[popup->count] =
+        nest_arena_printf(&popup->lines, "%*s%.*s", indent, "", (int)length, bytes);
+    popup->count += popup->line[popup->count] != NULL;
+}
+
+/* Breaks the text anew where the screen's width is another than before. */
+static void break_text(struct nest_popup *popup, const struct nest_canvas *canvas)
+{
+    const int width = canvas->width < WIDEST ? canvas->width : WIDEST;
+    const int room = width - MARGINS > LEAST ? width - MARGINS : LEAST;
+    if (!popup->text || popup->columns == canvas->width) {
+        return;
+    }
+    nest_arena_reset(&popup->lines);
+    popup->columns = canvas->width;
+    popup->count = 0;
+    popup->line = NEST_NEW(&popup->lines, const char *, strlen(popup->text) + 1);
+    for (const char *text = popup->text; popup->line && *text;) {
+        size_t length = strcspn(text, "\n");
+        const char *next = text + length + (text[length] == '\n');
+        int indent = hanging_indent(canvas, text, length);
+        indent = indent < room / 2 ? indent : 0;
+        size_t used = fitting(canvas, text, length, room);
+        add_line(popup, 0, text, length > 0 ? used : 0);
+        while (used < length) {
+            text += used;
+            length -= used;
+            for (; length > 0 && *text == ' '; length--) {
+                text++;
+            }
+            used = fitting(canvas, text, length, room - indent);
+            add_line(popup, indent, text, used);
+        }
+        text = next;
+    }
 }
 
 void nest_popup_list(struct nest_popup *popup, const char *title, const char *const *names,
@@ -54,12 +119,15 @@ void nest_popup_list(struct nest_popup *popup, const char *title, const char *co
             popup->count++;
         }
     }
-    finish(popup);
+    if (!popup->title || !popup->line) {
+        nest_popup_close(popup);
+    }
 }
 
 void nest_popup_close(struct nest_popup *popup)
 {
     nest_arena_free(&popup->arena);
+    nest_arena_free(&popup->lines);
     *popup = (struct nest_popup){0};
 }
 
@@ -148,6 +216,7 @@ static void draw_line(const struct nest_popup *popup, struct nest_canvas *canvas
 void nest_popup_draw(struct nest_popup *popup, struct nest_canvas *canvas,
                      struct nest_hotspots *hotspots)
 {
+    break_text(popup, canvas);
     const struct nest_rect rect = place(popup, canvas);
     if (rect.width < 6 || rect.height < 3) {
         return;

@@ -11,13 +11,17 @@ struct nest_popup {
     enum nest_popup_kind kind;
     struct nest_arena arena; /* of the title and the lines */
     const char *title;
+    const char *text;        /* what is read, as given; NULL in a list */
+    struct nest_arena lines; /* of text broken for columns */
+    int columns;
     int count;
     const char **line;
     int cursor, first;
     int page; /* rows seen at the last drawing */
 };
 
-/* Opens with the lines of text (split at newlines; copied). */
+/* Opens with text (copied). What is too wide for the screen is broken at spaces, the rest of a line
+ * indented as its second column is. */
 void nest_popup_text(struct nest_popup *popup, const char *title, const char *text);
 
 /* Opens with names to choose from (NULL-ended; copied), the cursor on current if it is there. */

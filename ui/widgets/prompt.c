@@ -213,7 +213,7 @@ int nest_prompt_complete(struct nest_prompt *prompt, const char *const *candidat
     if (common && length > bytes) {
         char text[NEST_PROMPT_MAX];
         (void)snprintf(text, sizeof text, "%.*s%s", (int)(length - bytes), common + bytes,
-                       count == 1 ? " " : "");
+                       count == 1 && common[length - 1] != '/' ? " " : "");
         insert(prompt, text);
     }
     prompt->fresh = false;
