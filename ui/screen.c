@@ -67,6 +67,10 @@ static void catch_signals(bool catching)
     }
 }
 
+/* Terminals that show a frame only when it is complete; the others do not know these. */
+static const char frame_begins[] = "\033[?2026h";
+static const char frame_ends[] = "\033[?2026l";
+
 static void add_restore(const char *text)
 {
     /* Padding ($<…>) would be printed as it is; these capabilities carry none that matters. */
@@ -84,9 +88,12 @@ static char *capability(const char *name)
     return tigetstr(key);
 }
 
-static void prepare_restore(bool mouse)
+static void prepare_restore(bool mouse, bool whole_frames)
 {
     restore_length = 0;
+    if (whole_frames) {
+        add_restore(frame_ends);
+    }
     if (mouse) {
         add_restore("\033[?1006l\033[?1002l\033[?1000l");
     }
@@ -178,7 +185,10 @@ const char *nest_screen_open(const struct nest_screen_options *options, struct n
     screen->mouse =
         !options->no_mouse && mousemask(ALL_MOUSE_EVENTS | REPORT_MOUSE_POSITION, NULL) != 0;
     screen->signals = signal_pipe[0];
-    prepare_restore(screen->mouse);
+    /* Private modes are for terminals like xterm, the ones with a mouse. */
+    const char *mouse = capability("kmous");
+    screen->whole_frames = mouse && mouse != (char *)-1;
+    prepare_restore(screen->mouse, screen->whole_frames);
     is_open = 1;
     catch_signals(true);
     (void)nest_screen_measure(screen);
@@ -247,6 +257,12 @@ static void show_cell(const struct nest_screen *screen, int x, int y, const stru
     }
 }
 
+static void send(const char *text)
+{
+    (void)fputs(text, stdout);
+    (void)fflush(stdout);
+}
+
 void nest_screen_show(struct nest_screen *screen, const struct nest_canvas *canvas)
 {
     erase();
@@ -258,11 +274,13 @@ void nest_screen_show(struct nest_screen *screen, const struct nest_canvas *canv
             }
         }
     }
+    send(screen->whole_frames ? frame_begins : "");
     (void)curs_set(canvas->cursor_x >= 0 ? 1 : 0);
     move(canvas->cursor_x >= 0 ? canvas->cursor_y : 0,
          canvas->cursor_x >= 0 ? canvas->cursor_x : 0);
     wnoutrefresh(stdscr);
     doupdate();
+    send(screen->whole_frames ? frame_ends : "");
 }
 
 bool nest_screen_measure(struct nest_screen *screen)

@@ -17,6 +17,7 @@ struct nest_screen {
     enum nest_scheme scheme;
     bool ascii;
     bool mouse;
+    bool whole_frames; /* the terminal is told where a frame begins and ends */
     int width, height;
     int signals; /* descriptor: one byte per caught signal */
 };

@@ -40,7 +40,8 @@ struct terminal {
     char *text; /* of terminal_screen */
     char *raw;  /* everything written */
     size_t raw_length;
-    char *typed; /* what the terminal had no room for yet */
+    bool within_frame; /* the rest of the picture is still to come */
+    char *typed;       /* what the terminal had no room for yet */
     size_t typed_length;
 };
 
@@ -110,11 +111,9 @@ static void become(const struct terminal_options *options)
                    asan ? asan : "");
     /* Curses would load the console's mouse library, which leaks, for TERM=linux. */
     char no_gpm[] = "NCURSES_GPM_TERMS=none";
-    char *environment[] = {no_gpm,    type,
-                           locale,    no_color,
-                           sanitizer, "HOME=/dev/null",
-                           "TZ=UTC",  "PATH=/usr/bin:/bin",
-                           NULL};
+    char *environment[] = {
+        no_gpm, type, locale, no_color, sanitizer, "HOME=/dev/null", "TZ=UTC", "PATH=/usr/bin:/bin",
+        NULL};
     int count = 1;
     for (char *word = strtok(arguments, " "); word && count < ARGUMENTS_MAX - 1;
          word = strtok(NULL, " ")) {
@@ -217,6 +216,20 @@ void terminal_close(struct terminal *terminal)
 
 /* ---- Output ---- */
 
+/* Looks for the marks around a frame in what was written since. */
+static void note_frames(struct terminal *terminal, size_t since)
+{
+    static const char mark[] = "\033[?2026";
+    const size_t length = sizeof mark - 1;
+    /* One may have come in two parts. */
+    for (size_t at = since > length ? since - length : 0; at + length < terminal->raw_length;
+         at++) {
+        if (memcmp(terminal->raw + at, mark, length) == 0) {
+            terminal->within_frame = terminal->raw[at + length] == 'h';
+        }
+    }
+}
+
 void terminal_pump(struct terminal *terminal)
 {
     char bytes[4096];
@@ -232,6 +245,7 @@ void terminal_pump(struct terminal *terminal)
         assert_true((size_t)count <= RAW_MAX - terminal->raw_length);
         memcpy(terminal->raw + terminal->raw_length, bytes, (size_t)count);
         terminal->raw_length += (size_t)count;
+        note_frames(terminal, terminal->raw_length - (size_t)count);
         (void)vterm_input_write(terminal->vt, bytes, (size_t)count);
     }
 }
@@ -268,7 +282,7 @@ static void expect(struct terminal *terminal, bool (*holds)(struct terminal *, c
     const time_t start = seconds_now();
     bool over = false;
     terminal_pump(terminal);
-    while (!holds(terminal, text)) {
+    while (terminal->within_frame || !holds(terminal, text)) {
         if (over) {
             fail_msg("%s '%s' did not happen (%s); the screen is\n%s", what, text,
                      terminal->ended ? "the program ended" : "time is up",
@@ -535,7 +549,7 @@ void terminal_expect_golden(struct terminal *terminal, const char *name)
         return;
     }
     for (;;) {
-        /* A frame may still be under way: the golden screen is what it comes to. */
+        /* More frames may be under way: the golden screen is what it comes to. */
         struct terminal_cell *cells = cells_of(terminal);
         terminal_mask(cells, terminal->width, terminal->height);
         char *seen = terminal_cells_golden(cells, terminal->width, terminal->height);

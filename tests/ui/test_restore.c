@@ -72,6 +72,23 @@ static void ordinary_signals_end_in_order(void **state)
     }
 }
 
+static void frames_are_marked_where_the_terminal_may_know(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *type;
+        bool marked;
+    } cases[] = {{"xterm-256color", true}, {"screen-256color", true}, {"vt100", false}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct terminal *t = start(cases[i].type);
+        assert_int_equal(terminal_wrote(t, "\033[?2026h"), cases[i].marked);
+        terminal_keys(t, "q");
+        (void)terminal_end(t);
+        assert_int_equal(terminal_wrote(t, "\033[?2026l"), cases[i].marked);
+        expect_restored(t);
+    }
+}
+
 static void a_signal_ends_even_a_question(void **state)
 {
     (void)state;
@@ -119,6 +136,7 @@ int main(void)
         cmocka_unit_test(control_c_quits),
         cmocka_unit_test(the_mouse_is_switched_on_and_off),
         cmocka_unit_test(ordinary_signals_end_in_order),
+        cmocka_unit_test(frames_are_marked_where_the_terminal_may_know),
         cmocka_unit_test(a_signal_ends_even_a_question),
         cmocka_unit_test(crashes_restore_and_still_crash),
         cmocka_unit_test(a_terminal_that_cannot_is_told_so),
