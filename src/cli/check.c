@@ -3,6 +3,7 @@
 
 #include "cli/commands.h"
 #include "model/model.h"
+#include "script/scripts.h"
 
 static int run(struct nest_cli *cli);
 
@@ -28,6 +29,23 @@ static const char *kind_name(enum nest_file_kind kind)
     return name[kind];
 }
 
+/* A scenario's scripts are loaded too. */
+static enum nest_status check_scripts(struct nest_cli *cli, const char *path)
+{
+    const struct nest_scenario_request request = {.scenario = path};
+    const struct nest_scripts_options options = {.library = &cli->library};
+    struct nest_scenario_spec scenario;
+    struct nest_scripts *scripts = NULL;
+    enum nest_status status =
+        nest_load_scenario(&cli->library, &request, &cli->arena, &scenario, &cli->errors);
+    if (status == NEST_OK) {
+        status =
+            nest_scripts_open(&options, scenario.scripts, scenario.script, &scripts, &cli->errors);
+    }
+    nest_scripts_release(scripts);
+    return status;
+}
+
 /* What is wrong with the file, and with the graph of the model that it holds. */
 static enum nest_status check(struct nest_cli *cli, const char *path, enum nest_file_kind *kind)
 {
@@ -35,6 +53,9 @@ static enum nest_status check(struct nest_cli *cli, const char *path, enum nest_
         nest_check_file(&cli->library, path, &cli->arena, kind, &cli->errors);
     struct nest_model_spec spec;
     struct nest_model model;
+    if (status == NEST_OK && *kind == NEST_FILE_SCENARIO && strcmp(path, "-") != 0) {
+        return check_scripts(cli, path);
+    }
     if (status != NEST_OK || *kind != NEST_FILE_MODEL || strcmp(path, "-") == 0) {
         return status;
     }

@@ -10,6 +10,7 @@
 #include "cli/help.h"
 #include "cli/request.h"
 #include "cli/version.h"
+#include "script/scripts.h"
 #include "script/topology.h"
 
 const struct nest_command *const nest_commands[] = {
@@ -192,6 +193,7 @@ int nest_cli_main(int argc, char **argv, const struct nest_explorer *explorer)
         }
         status = status == NEST_EXIT_DONE ? NEST_EXIT_BAD : status;
     }
+    nest_scripts_release(cli.scripts);
     nest_arena_free(&cli.arena);
     return status;
 }

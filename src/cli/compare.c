@@ -159,8 +159,9 @@ static int run(struct nest_cli *cli)
     for (const struct nest_peer *peer = nest_peers; fine && peer->name; peer++) {
         fine = ask_peer(cli, &loaded.problem, peer, &entry[count++]);
     }
-    if (!fine) {
-        return nest_cli_fail(cli, entry[count - 1].status);
+    const enum nest_status fault = nest_problem_fault(&loaded.problem, fine ? &cli->errors : NULL);
+    if (!fine || fault != NEST_OK) {
+        return nest_cli_fail(cli, fine ? fault : entry[count - 1].status);
     }
     if (nest_args_has(&cli->args, NEST_OPT_JSON)) {
         fine = print_json(cli, &loaded, entry, count);

@@ -16,6 +16,7 @@ struct nest_cli {
     struct nest_errors errors;
     struct nest_library library;          /* of shipped data; found before the command runs */
     const struct nest_explorer *explorer; /* NULL: none */
+    struct nest_scripts *scripts; /* of the scenario that was loaded; released with the command */
     FILE *out, *err;
 };
 

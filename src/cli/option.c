@@ -24,6 +24,8 @@ const struct nest_option nest_options_scenario[] = {
      "Change one figure, such as spine.bandwidth=400Gb/s or memory=76GiB; may be repeated", NULL},
     {NEST_OPT_PIN, "pin", 'p', "KEY=VALUE,…",
      "Fix or limit choices, such as tp=8,pp=2..8,zero=1|3; may be repeated", NULL},
+    {NEST_OPT_SCRIPT, "script", 0, "FILE",
+     "A Lua file with cost overrides (see man nest-lua); may be repeated", NEST_COMPLETE_FILE},
     {NEST_OPT_THREADS, "threads", 0, "N", "Solver threads; the answer does not depend on it", NULL},
     {NEST_OPT_SEED, "seed", 0, "N", "Seed of everything that is random", NULL},
     NEST_OPTIONS_END,

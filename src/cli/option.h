@@ -16,6 +16,7 @@ enum nest_option_id {
     NEST_OPT_SCENARIO,
     NEST_OPT_SET,
     NEST_OPT_PIN,
+    NEST_OPT_SCRIPT,
     NEST_OPT_THREADS,
     NEST_OPT_SEED,
     NEST_OPT_JSON,

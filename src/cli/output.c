@@ -42,5 +42,5 @@ enum nest_status nest_cli_solve(struct nest_cli *cli, const struct nest_problem 
     const double start = now();
     const enum nest_status status = nest_solve(problem, &options, arena, out);
     out->progress.seconds = now() - start;
-    return status;
+    return status == NEST_BAD_INPUT ? nest_problem_fault(problem, &cli->errors) : status;
 }

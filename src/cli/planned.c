@@ -57,8 +57,10 @@ enum nest_status nest_cli_plan(struct nest_cli *cli, bool search, struct nest_pl
         return status;
     }
     print_warnings(cli);
-    return nest_plan_evaluate(problem, &out->plan, &cli->arena, &out->prediction) ? NEST_OK
-                                                                                  : NEST_NO_MEMORY;
+    if (!nest_plan_evaluate(problem, &out->plan, &cli->arena, &out->prediction)) {
+        return NEST_NO_MEMORY;
+    }
+    return nest_problem_fault(problem, &cli->errors);
 }
 
 int nest_cli_tell_infeasible(struct nest_cli *cli, const struct nest_prediction *prediction)

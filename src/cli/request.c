@@ -15,6 +15,7 @@ struct nest_scenario_request nest_cli_request(struct nest_cli *cli, bool scenari
     }
     request.set = nest_args_values(&cli->args, NEST_OPT_SET, &cli->arena, &request.sets);
     request.pin = nest_args_values(&cli->args, NEST_OPT_PIN, &cli->arena, &request.pins);
+    request.script = nest_args_values(&cli->args, NEST_OPT_SCRIPT, &cli->arena, &request.scripts);
     return request;
 }
 

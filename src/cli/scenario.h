@@ -15,4 +15,9 @@ struct nest_loaded {
 enum nest_status nest_cli_load(struct nest_cli *cli, bool scenario_operand,
                                struct nest_loaded *out);
 
+/* The problem of an edited copy of the loaded scenario, its overrides in place; lives in arena and
+ * must stay where it is. */
+enum nest_status nest_cli_build(struct nest_cli *cli, const struct nest_scenario_spec *scenario,
+                                struct nest_arena *arena, struct nest_problem *out);
+
 #endif

@@ -243,7 +243,7 @@ static enum nest_status solve_point(struct sweep *sweep, const int *value, struc
     }
     struct nest_problem problem;
     if (status == NEST_OK) {
-        status = nest_problem_build(&scenario, arena, &problem, &sweep->cli->errors);
+        status = nest_cli_build(sweep->cli, &scenario, arena, &problem);
     }
     if (status != NEST_OK) {
         return status;

@@ -32,7 +32,6 @@ static void add_memory(struct nest_memory *sum, const struct nest_memory *chunk)
     sum->weights += chunk->weights;
     sum->gradients += chunk->gradients;
     sum->optimizer += chunk->optimizer;
-    sum->activations = larger(sum->activations, chunk->activations);
     nest_memory_peak(sum, chunk);
     sum->buffers = chunk->buffers;
     sum->reserve = chunk->reserve;
@@ -42,6 +41,28 @@ static int64_t memory_total(const struct nest_memory *m)
 {
     return m->weights + m->gradients + m->optimizer + m->activations + m->logits + m->working +
            m->gathered + m->buffers + m->reserve;
+}
+
+/* In flight the largest chunk counts; what is resident is so for all of them. */
+static int64_t chunks_kept(const struct nest_cost_table *table,
+                           const struct nest_chunks_query *query)
+{
+    struct nest_kept most = {0, 0};
+    int64_t resident = 0;
+    for (int c = 0; c < query->chunks; c++) {
+        const int first = (int)query->layers[c].low;
+        const int last = (int)query->layers[c].high;
+        const struct nest_kept kept = nest_stage_kept(table, first, last, query->recompute);
+        const struct nest_layer_sum *sum = table->sum[query->recompute];
+        resident += sum[last + 1].resident - sum[first].resident;
+        most.once = kept.each > most.each || c == 0
+                        ? kept.once - (sum[last + 1].resident - sum[first].resident)
+                        : most.once;
+        most.each = larger(most.each, kept.each);
+    }
+    return most.each * nest_chunks_in_flight(query->stage, query->stages, query->chunks,
+                                             query->microbatches) +
+           most.once + resident;
 }
 
 static nest_ps hidden(const struct nest_stage_cost *stage, double knob)
@@ -91,10 +112,12 @@ void nest_chunks_cost(const struct nest_cost_table *table, const struct nest_chu
         add_times(out, &chunk);
         add_memory(&out->memory, &chunk.memory);
     }
-    out->memory.activations *=
-        nest_chunks_in_flight(query->stage, query->stages, query->chunks, query->microbatches);
+    out->memory.activations = chunks_kept(table, query);
     out->memory.total = memory_total(&out->memory);
-    out->load = out->fw + out->bw + out->in + out->out - hidden(out, query->pp_overlap);
+    const struct nest_load_rule *rule =
+        &table->load[query->recompute][query->stage == 0][query->stage == query->stages - 1];
+    out->load = nest_load_compose(
+        rule, out, out->fw + out->bw + out->in + out->out - hidden(out, query->pp_overlap));
     const struct nest_layer_sum counts = state_counts(table, query);
     nest_stage_update(table, counts.dense_sync, counts.expert_sync, counts.optimized, out->bw,
                       &out->sync, &out->optimizer);

@@ -158,6 +158,33 @@ static void set_state(const struct nest_problem *problem, const struct nest_laye
     }
 }
 
+/* Puts a script's terms in place of the layer's own. */
+static void override_memory(const struct nest_problem *problem, const struct nest_layer_work *work,
+                            const struct nest_strategy *s, enum nest_recompute recompute,
+                            struct nest_layer_cost *out)
+{
+    struct nest_layer_memory m = {
+        .weights = out->weights,
+        .gradients = out->gradients,
+        .optimizer = out->optimizer,
+        .logits = out->logits,
+        .activations = out->activations,
+        .working = out->working,
+        .gathered = out->gathered,
+    };
+    problem->overrides->memory(problem->overrides->context, work->kind, s, recompute, &m);
+    out->weights = m.weights;
+    out->gradients = m.gradients;
+    out->optimizer = m.optimizer;
+    out->logits = m.logits;
+    out->activations = m.activations;
+    out->working = m.working;
+    out->gathered = m.gathered;
+    out->resident = m.resident;
+    out->waiting = m.waiting;
+    out->entering = m.entering;
+}
+
 /* What both passes of a layer take whatever the recompute mode. */
 struct passes {
     struct direction fw, bw;
@@ -208,6 +235,9 @@ static void price_mode(const struct messages *m, const struct passes *passes,
     out->activations = (int64_t)(work->kept[recompute] + 0.5);
     out->working = (int64_t)(work->live[recompute] + 0.5);
     out->logits = (int64_t)(work->logits + 0.5);
+    if (m->problem->overrides != NULL && m->problem->overrides->memory != NULL) {
+        override_memory(m->problem, work, m->strategy, recompute, out);
+    }
 }
 
 void nest_layer_price(const struct nest_problem *problem, const struct nest_layer_work *work,

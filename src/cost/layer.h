@@ -16,7 +16,8 @@ struct nest_layer_cost {
     int64_t gradients;   /* bytes */
     int64_t optimizer;   /* bytes: master copy and moments */
     int64_t activations; /* bytes per microbatch in flight */
-    int64_t working;     /* bytes live while this layer runs; a stage needs its largest */
+    int64_t resident, waiting, entering; /* bytes of a memory override: struct nest_layer_memory */
+    int64_t working; /* bytes live while this layer runs; a stage needs its largest */
     int64_t
         gathered;   /* bytes of gathered weights or unsharded gradients while it runs (ZeRO 2, 3) */
     int64_t logits; /* bytes of logits and loss; only the head */
@@ -29,6 +30,7 @@ struct nest_layer_cost {
  * settings and the strategy's tp, cp, ep, etp, sp and micro_batch alone, so that a search can keep
  * it while zero, dp and the placement vary. Seconds and bytes per microbatch. */
 struct nest_layer_work {
+    const struct nest_layer_kind *kind;
     double fw, bw;                  /* the layer's own operators; bw without recompute */
     double attention_fw;            /* of fw: core attention, under which the ring may hide */
     double attention_bw;            /* of bw */
@@ -75,6 +77,10 @@ void nest_layer_price_modes(const struct nest_problem *problem, const struct nes
 void nest_layer_cost(const struct nest_problem *problem, const struct nest_layer_kind *kind,
                      const struct nest_strategy *strategy, const struct nest_placement *placement,
                      enum nest_recompute recompute, struct nest_layer_cost *out);
+
+/* What a device keeps outside its layers. */
+void nest_reserve_of(const struct nest_problem *problem, const struct nest_strategy *strategy,
+                     struct nest_reserve *out);
 
 /* Bytes per parameter that the training setting keeps, before sharding. */
 struct nest_state_bytes {

@@ -13,7 +13,18 @@ void nest_problem_init(struct nest_problem *out, const struct nest_scenario_spec
         .memory_limit = (int64_t)(limit > 0 ? limit : scenario->device.memory),
         .allow_stage_zero = scenario->allow_stage_zero,
         .allow_stage_tp = scenario->allow_stage_tp,
+        .span = scenario->limits.span,
+        .packed = scenario->limits.packed,
+        .allow_ragged_batch = scenario->allow_ragged_batch,
     };
+}
+
+enum nest_status nest_problem_fault(const struct nest_problem *problem, struct nest_errors *errors)
+{
+    const struct nest_overrides *overrides = problem->overrides;
+    return overrides != NULL && overrides->fault != NULL
+               ? overrides->fault(overrides->context, errors)
+               : NEST_OK;
 }
 
 nest_ps nest_problem_collective(const struct nest_problem *problem, enum nest_collective kind,
@@ -28,14 +39,38 @@ nest_ps nest_problem_collective(const struct nest_problem *problem, enum nest_co
         overrides->collective(overrides->context, kind, comm, bytes, nest_to_seconds(time)));
 }
 
-nest_ps nest_problem_transfer(const struct nest_problem *problem, int level, int64_t block,
-                              double bytes)
+nest_ps nest_problem_transfer(const struct nest_problem *problem,
+                              const struct nest_message *message)
 {
     const struct nest_overrides *overrides = problem->overrides;
-    const nest_ps time = nest_transfer_time(problem->cluster, level, block, bytes);
+    const nest_ps time =
+        nest_transfer_time(problem->cluster, message->level, message->block, message->bytes);
     if (overrides == NULL || overrides->transfer == NULL) {
         return time;
     }
-    return nest_to_ps(
-        overrides->transfer(overrides->context, level, block, bytes, nest_to_seconds(time)));
+    return nest_to_ps(overrides->transfer(overrides->context, message, nest_to_seconds(time)));
+}
+
+struct nest_load_rule nest_problem_load(const struct nest_problem *problem,
+                                        const struct nest_strategy *strategy,
+                                        enum nest_recompute recompute, bool first, bool last)
+{
+    struct nest_load_rule rule = {.rows = 0};
+    if (problem->overrides != NULL && problem->overrides->load != NULL) {
+        problem->overrides->load(problem->overrides->context, strategy, recompute, first, last,
+                                 &rule);
+    }
+    return rule;
+}
+
+struct nest_step_rule nest_problem_step(const struct nest_problem *problem,
+                                        const struct nest_strategy *strategy, int stages,
+                                        int64_t microbatches)
+{
+    struct nest_step_rule rule = {.given = false};
+    if (problem->overrides != NULL && problem->overrides->step != NULL) {
+        problem->overrides->step(problem->overrides->context, strategy, stages, microbatches,
+                                 &rule);
+    }
+    return rule;
 }

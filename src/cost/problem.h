@@ -4,24 +4,9 @@
 
 #include "cluster/cluster.h"
 #include "cost/network.h"
+#include "cost/override.h"
 #include "input/spec.h"
 #include "model/model.h"
-
-struct nest_strategy;
-
-/* What replaces parts of the cost model, asked when tables are built, never in the recurrence. Each
- * function is told what the default says and answers what holds: finite and not negative, always
- * the same for the same arguments. They are called from any thread of a solve. NULL: the default.
- * Bounds are admissible for any compute; a search under the other two must be exhaustive. */
-struct nest_overrides {
-    void *context;
-    /* Seconds of one layer's own operators, per microbatch. */
-    void (*compute)(void *context, const struct nest_layer_kind *kind,
-                    const struct nest_strategy *strategy, double *fw, double *bw);
-    double (*collective)(void *context, enum nest_collective kind, const struct nest_comm *comm,
-                         double bytes, double seconds);
-    double (*transfer)(void *context, int level, int64_t block, double bytes, double seconds);
-};
 
 struct nest_problem {
     const struct nest_model *model;
@@ -31,14 +16,38 @@ struct nest_problem {
     struct nest_pins_spec pins;
     int64_t memory_limit; /* bytes per device */
     bool allow_stage_zero, allow_stage_tp;
+    int64_t span;            /* the only K that the search may take; 0: any */
+    bool packed;             /* it leaves no idle devices between the stages of a copy */
+    bool allow_ragged_batch; /* dp need not divide the batch: the last microbatch is partly empty */
     const struct nest_overrides *overrides; /* or NULL */
 };
+
+/* M: microbatches of one replica, rounded up where the batch is ragged. */
+static inline int64_t nest_problem_microbatches(const struct nest_problem *problem,
+                                                int64_t micro_batch, int64_t dp)
+{
+    return (problem->train.global_batch + micro_batch * dp - 1) / (micro_batch * dp);
+}
 
 /* nest_collective_time and nest_transfer_time as the problem has them: overrides included. */
 nest_ps nest_problem_collective(const struct nest_problem *problem, enum nest_collective kind,
                                 const struct nest_comm *comm, double bytes);
-nest_ps nest_problem_transfer(const struct nest_problem *problem, int level, int64_t block,
-                              double bytes);
+nest_ps nest_problem_transfer(const struct nest_problem *problem,
+                              const struct nest_message *message);
+
+/* How a stage's load is composed under a strategy; first, last: it has no neighbour there. */
+struct nest_load_rule nest_problem_load(const struct nest_problem *problem,
+                                        const struct nest_strategy *strategy,
+                                        enum nest_recompute recompute, bool first, bool last);
+
+/* How the step is composed for so many stages. */
+struct nest_step_rule nest_problem_step(const struct nest_problem *problem,
+                                        const struct nest_strategy *strategy, int stages,
+                                        int64_t microbatches);
+
+/* NEST_OK, or what went wrong in a function of the overrides: the prices are not to be trusted
+ * then. errors may be NULL. */
+enum nest_status nest_problem_fault(const struct nest_problem *problem, struct nest_errors *errors);
 
 /* Gathers the problem of a scenario from its expanded model and its built cluster. Without a limit
  * of its own the scenario may fill the device's memory. */

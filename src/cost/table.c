@@ -8,8 +8,8 @@ size_t nest_cost_table_bytes(int layers, const struct nest_cuts *graph, int leve
 {
     const size_t n = (size_t)layers;
     const size_t cuts = graph ? (size_t)graph->count : n + 1;
-    return NEST_RECOMPUTES * (cuts * sizeof(struct nest_layer_sum) + 2 * n * sizeof(int64_t)) +
-           (cuts - 1) * (size_t)levels * sizeof(nest_ps);
+    return NEST_RECOMPUTES * (cuts * sizeof(struct nest_layer_sum) + 3 * n * sizeof(int64_t)) +
+           2 * (cuts - 1) * (size_t)levels * sizeof(nest_ps);
 }
 
 void nest_cost_table_init(int layers, const struct nest_cuts *graph, int levels, void *memory,
@@ -31,9 +31,11 @@ void nest_cost_table_init(int layers, const struct nest_cuts *graph, int levels,
     for (int r = 0; r < NEST_RECOMPUTES; r++) {
         out->working[r] = bytes;
         out->gathered[r] = bytes + n;
-        bytes += 2 * n;
+        out->entering[r] = bytes + 2 * n;
+        bytes += 3 * n;
     }
     out->transfer = bytes;
+    out->back = out->transfer;
 }
 
 static struct nest_layer_sum sum_of(const struct nest_layer_cost *cost)
@@ -52,6 +54,8 @@ static struct nest_layer_sum sum_of(const struct nest_layer_cost *cost)
         .optimizer = cost->optimizer,
         .activations = cost->activations,
         .logits = cost->logits,
+        .resident = cost->resident,
+        .waiting = cost->waiting,
         .dense_sync = cost->dense_sync,
         .expert_sync = cost->expert_sync,
         .optimized = cost->optimized,
@@ -74,6 +78,8 @@ static struct nest_layer_sum plus(const struct nest_layer_sum *a, const struct n
         .optimizer = a->optimizer + b->optimizer,
         .activations = a->activations + b->activations,
         .logits = a->logits + b->logits,
+        .resident = a->resident + b->resident,
+        .waiting = a->waiting + b->waiting,
         .dense_sync = a->dense_sync + b->dense_sync,
         .expert_sync = a->expert_sync + b->expert_sync,
         .optimized = a->optimized + b->optimized,
@@ -107,23 +113,64 @@ static void fill_cuts(struct nest_cost_table *out)
     }
 }
 
+/* The transfers after layers first … end-1; the message's direction and level are open. */
+static void fill_transfers(const struct nest_problem *problem, struct nest_message message,
+                           int first, int end, struct nest_cost_table *out)
+{
+    for (int way = 0; way < (out->back == out->transfer ? 1 : 2); way++) {
+        nest_ps *time = way == 0 ? out->transfer : out->back;
+        message.backward = way == 1;
+        for (message.level = 0; message.level < out->levels; message.level++) {
+            const nest_ps one = nest_problem_transfer(problem, &message);
+            for (int i = first; i < end; i++) {
+                time[(size_t)i * (size_t)out->levels + (size_t)message.level] = one;
+            }
+        }
+    }
+}
+
+/* The transfers after the layers of a run; behind its last one begins another kind. */
+static void fill_boundaries(const struct nest_problem *problem,
+                            const struct nest_strategy *strategy, const struct nest_run *run,
+                            struct nest_cost_table *out)
+{
+    const struct nest_model *model = problem->model;
+    const struct nest_layer_kind *kind = &model->kind[run->kind];
+    const int end = run->first + run->count;
+    struct nest_message message = {
+        .block = nest_strategy_width(strategy) * strategy->dp_in,
+        .bytes = (double)nest_boundary_bytes(problem, kind, strategy),
+        .before = kind,
+        .after = kind,
+    };
+    fill_transfers(problem, message, run->first, end, out);
+    if (end < model->layers && out->back != out->transfer) {
+        message.after = &model->kind[model->kind_of[end]];
+        fill_transfers(problem, message, end - 1, end, out);
+    }
+}
+
 /* What crosses each cut, as one message: every tensor that is made before it and used behind. */
 static void fill_crossing(const struct nest_problem *problem, const struct nest_strategy *strategy,
                           struct nest_cost_table *out)
 {
     const struct nest_model *model = problem->model;
     const struct nest_crossing *crossing = model->crossing;
-    const int64_t block = nest_strategy_width(strategy) * strategy->dp_in;
     for (int c = 1; c < out->cuts; c++) {
         int64_t bytes = 0;
         for (int i = crossing->from[c]; i < crossing->from[c + 1]; i++) {
             const int kind = model->kind_of[crossing->layer[i]];
             bytes += nest_boundary_bytes(problem, &model->kind[kind], strategy);
         }
-        for (int level = 0; level < out->levels; level++) {
-            out->transfer[(size_t)(c - 1) * (size_t)out->levels + (size_t)level] =
-                nest_problem_transfer(problem, level, block, (double)bytes);
+        struct nest_message message = {
+            .block = nest_strategy_width(strategy) * strategy->dp_in,
+            .bytes = (double)bytes,
+        };
+        if (!out->graph && c < model->layers) {
+            message.before = &model->kind[model->kind_of[c - 1]];
+            message.after = &model->kind[model->kind_of[c]];
         }
+        fill_transfers(problem, message, c - 1, c, out);
     }
 }
 
@@ -142,15 +189,11 @@ static void fill_run(const struct nest_problem *problem, const struct nest_strat
         for (int i = run->first; i < run->first + run->count; i++) {
             out->working[r][i] = cost[r].working;
             out->gathered[r][i] = cost[r].gathered;
+            out->entering[r][i] = cost[r].entering;
         }
     }
-    const double bytes = (double)nest_boundary_bytes(problem, kind, strategy);
-    const int64_t block = nest_strategy_width(strategy) * strategy->dp_in;
-    for (int level = 0; level < out->levels; level++) {
-        const nest_ps time = nest_problem_transfer(problem, level, block, bytes);
-        for (int i = run->first; i < run->first + run->count; i++) {
-            out->transfer[(size_t)i * (size_t)out->levels + (size_t)level] = time;
-        }
+    if (!problem->model->crossing) {
+        fill_boundaries(problem, strategy, run, out);
     }
 }
 
@@ -173,6 +216,20 @@ static void fit_lines(const struct nest_problem *problem, enum nest_collective k
     }
 }
 
+/* What a script says need not be concave. Where it agrees with the default, the lines hold. */
+static void fit_points(const struct nest_problem *problem, enum nest_collective kind,
+                       const struct nest_comm *comm, double bytes_each, struct nest_sync_part *part)
+{
+    struct nest_problem plain = {.cluster = problem->cluster};
+    double size = 1024.0;
+    for (int i = 0; i < NEST_POINTS; i++) {
+        const nest_ps time = nest_problem_collective(problem, kind, comm, size * bytes_each);
+        part->overridden |= time != nest_problem_collective(&plain, kind, comm, size * bytes_each);
+        part->points.seconds[i] = nest_to_seconds(time);
+        size *= 4.0;
+    }
+}
+
 static void add_sync(const struct nest_problem *problem, enum nest_collective kind,
                      const struct nest_comm *comm, double bytes_each, bool expert,
                      struct nest_cost_table *out)
@@ -183,6 +240,9 @@ static void add_sync(const struct nest_problem *problem, enum nest_collective ki
     struct nest_sync_part *part = &out->sync[out->sync_parts++];
     part->expert = expert;
     fit_lines(problem, kind, comm, bytes_each, &part->time);
+    if (problem->overrides != NULL && problem->overrides->collective != NULL) {
+        fit_points(problem, kind, comm, bytes_each, part);
+    }
 }
 
 /* Once-per-step traffic by ZeRO stage; the per-microbatch part of stages 2 and 3 is in the layers.
@@ -231,9 +291,13 @@ static void fill_tied(const struct nest_problem *problem, const struct nest_stra
     out->tied.optimized = s->zero >= 1 ? part : whole;
     /* Two members, as far apart as the cluster is wide: what an all-reduce of two sends is one
      * exchange of the gradient. */
-    const int64_t block = nest_strategy_width(s) * s->dp_in;
-    out->tied_time = nest_problem_transfer(problem, problem->cluster->levels - 1, block,
-                                           (double)(bytes.gradient * whole));
+    const struct nest_message exchange = {
+        .level = problem->cluster->levels - 1,
+        .block = nest_strategy_width(s) * s->dp_in,
+        .bytes = (double)(bytes.gradient * whole),
+        .backward = true,
+    };
+    out->tied_time = nest_problem_transfer(problem, &exchange);
 }
 
 int nest_groups_in_use(const struct nest_strategy *s)
@@ -269,6 +333,35 @@ static int64_t bucket_bytes(const struct nest_train_spec *train, const struct ne
     return elements * nest_state_bytes(train).gathered;
 }
 
+void nest_reserve_of(const struct nest_problem *problem, const struct nest_strategy *strategy,
+                     struct nest_reserve *out)
+{
+    const struct nest_device_spec *device = problem->cluster->device;
+    *out = (struct nest_reserve){
+        .base = (int64_t)(device->reserve_base +
+                          nest_groups_in_use(strategy) * device->reserve_per_group),
+        .pipeline = (int64_t)device->reserve_per_group,
+        .buffers = bucket_bytes(&problem->train, strategy),
+    };
+    if (problem->overrides != NULL && problem->overrides->reserve != NULL) {
+        problem->overrides->reserve(problem->overrides->context, strategy, out);
+    }
+}
+
+static void fill_rules(const struct nest_problem *problem, const struct nest_strategy *strategy,
+                       struct nest_cost_table *out)
+{
+    if (problem->overrides == NULL || problem->overrides->load == NULL) {
+        return;
+    }
+    for (int r = 0; r < NEST_RECOMPUTES; r++) {
+        for (int ends = 0; ends < 4; ends++) {
+            out->load[r][ends & 1][ends >> 1] =
+                nest_problem_load(problem, strategy, (enum nest_recompute)r, ends & 1, ends >> 1);
+        }
+    }
+}
+
 void nest_cost_table_fill(const struct nest_problem *problem, const struct nest_strategy *strategy,
                           const struct nest_placement *placement, void *memory,
                           struct nest_cost_table *out)
@@ -276,6 +369,9 @@ void nest_cost_table_fill(const struct nest_problem *problem, const struct nest_
     const struct nest_device_spec *device = problem->cluster->device;
     const struct nest_model *model = problem->model;
     nest_cost_table_init(model->layers, model->cuts, problem->cluster->levels, memory, out);
+    if (problem->overrides != NULL && problem->overrides->transfer != NULL) {
+        out->back += (size_t)(out->cuts - 1) * (size_t)out->levels;
+    }
     for (int i = 0; i < model->runs; i++) {
         fill_run(problem, strategy, placement, &model->run[i], out);
     }
@@ -290,10 +386,12 @@ void nest_cost_table_fill(const struct nest_problem *problem, const struct nest_
     out->optimizer_seconds =
         update_bytes(&problem->train) / (device->memory_bandwidth * device->memory_efficiency);
     out->dp_overlap = problem->overlap.dp;
-    out->buffers = bucket_bytes(&problem->train, strategy);
-    out->reserve =
-        (int64_t)(device->reserve_base + nest_groups_in_use(strategy) * device->reserve_per_group);
-    out->reserve_pipeline = (int64_t)device->reserve_per_group;
+    struct nest_reserve reserve;
+    nest_reserve_of(problem, strategy, &reserve);
+    out->buffers = reserve.buffers;
+    out->reserve = reserve.base;
+    out->reserve_pipeline = reserve.pipeline;
+    fill_rules(problem, strategy, out);
 }
 
 void nest_memory_peak(struct nest_memory *sum, const struct nest_memory *other)
@@ -322,6 +420,30 @@ static void graph_peak(const struct nest_cost_table *table, const struct nest_st
     }
 }
 
+/* The lowest layer between two cuts. */
+static int first_layer(const struct nest_cost_table *table, int first, int last)
+{
+    int layer = table->graph ? 0 : first;
+    while (table->graph && (nest_cut_has(table->graph, first, layer) ||
+                            !nest_cut_has(table->graph, last + 1, layer))) {
+        layer++;
+    }
+    return layer;
+}
+
+struct nest_kept nest_stage_kept(const struct nest_cost_table *table, int first, int last,
+                                 enum nest_recompute recompute)
+{
+    const struct nest_layer_sum *from = &table->sum[recompute][first];
+    const struct nest_layer_sum *to = &table->sum[recompute][last + 1];
+    const int64_t waiting =
+        to->waiting - from->waiting + table->entering[recompute][first_layer(table, first, last)];
+    return (struct nest_kept){
+        .each = to->activations - from->activations + waiting,
+        .once = to->resident - from->resident - waiting,
+    };
+}
+
 static void stage_memory(const struct nest_cost_table *table, const struct nest_stage_query *query,
                          struct nest_memory *out)
 {
@@ -330,7 +452,9 @@ static void stage_memory(const struct nest_cost_table *table, const struct nest_
     out->weights = to->weights - from->weights;
     out->gradients = to->gradients - from->gradients;
     out->optimizer = to->optimizer - from->optimizer;
-    out->activations = query->in_flight * (to->activations - from->activations);
+    const struct nest_kept kept =
+        nest_stage_kept(table, query->first, query->last, query->recompute);
+    out->activations = query->in_flight * kept.each + kept.once;
     if (nest_stage_has_tied_copy(table, query->first, query->last)) {
         out->weights += table->tied.weights;
         out->gradients += table->tied.gradients;
@@ -364,7 +488,7 @@ void nest_stage_cost(const struct nest_cost_table *table, const struct nest_stag
         .fw = to->fw - from->fw,
         .bw = to->bw - from->bw,
         .in = query->first > 0 ? nest_stage_transfer(table, query->first - 1, query->in_level) : 0,
-        .out = nest_stage_transfer(table, query->last, query->out_level),
+        .out = nest_stage_return(table, query->last, query->out_level),
         .compute = to->compute - from->compute,
         .recompute = to->recompute - from->recompute,
         .tp = to->tp - from->tp,
@@ -372,7 +496,9 @@ void nest_stage_cost(const struct nest_cost_table *table, const struct nest_stag
         .ep = to->ep - from->ep,
         .zero = to->zero - from->zero,
     };
-    out->load = out->fw + out->bw + out->in + out->out;
+    const bool ends_chain = query->last == table->cuts - 2;
+    out->load = nest_load_compose(&table->load[query->recompute][query->first == 0][ends_chain],
+                                  out, out->fw + out->bw + out->in + out->out);
     const bool copy = nest_stage_has_tied_copy(table, query->first, query->last);
     nest_stage_update(table,
                       to->dense_sync - from->dense_sync + (copy ? table->tied.dense_sync : 0),

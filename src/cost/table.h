@@ -17,6 +17,7 @@
 struct nest_layer_sum {
     nest_ps fw, bw, compute, recompute, tp, cp, ep, zero;
     int64_t weights, gradients, optimizer, activations, logits;
+    int64_t resident, waiting; /* of a memory override; see struct nest_layer_memory */
     int64_t dense_sync, expert_sync, optimized;
 };
 
@@ -28,11 +29,20 @@ struct nest_lines {
     double slope[NEST_LINES_MAX];     /* seconds per parameter */
 };
 
+/* A time of a size that a script gave: linear between sizes of 4^i * 1024 parameters, and beyond
+ * the last of them. */
+enum { NEST_POINTS = 16 };
+struct nest_points {
+    double seconds[NEST_POINTS];
+};
+
 /* One collective of the once-per-step traffic: reduce-scatter, all-gather, all-reduce… */
 enum { NEST_SYNC_PARTS_MAX = 6 };
 struct nest_sync_part {
-    bool expert; /* sized by expert_sync instead of dense_sync */
+    bool expert;     /* sized by expert_sync instead of dense_sync */
+    bool overridden; /* points count, not lines */
     struct nest_lines time;
+    struct nest_points points;
 };
 
 /* Memory of one device of a stage, bytes by term. total is the sum of all the others. */
@@ -55,8 +65,10 @@ struct nest_cost_table {
     struct nest_layer_sum *sum[NEST_RECOMPUTES]; /* [cuts] each */
     int64_t *working[NEST_RECOMPUTES];           /* [layers] live while the layer runs, bytes */
     int64_t *gathered[NEST_RECOMPUTES];          /* [layers] of ZeRO 2 and 3, bytes */
-    nest_ps
-        *transfer; /* [(cuts - 1) * levels] what crosses cut i + 1 over level l, one direction */
+    int64_t *entering[NEST_RECOMPUTES];          /* [layers] of a memory override, bytes */
+    nest_ps *transfer; /* [(cuts - 1) * levels] activations that cross cut i + 1 over level l */
+    nest_ps *back;     /* the same of their gradients, which are as large: transfer itself, unless
+                          an override prices the directions apart */
     int sync_parts;
     struct nest_sync_part sync[NEST_SYNC_PARTS_MAX];
     double optimizer_seconds; /* per parameter updated */
@@ -68,6 +80,8 @@ struct nest_cost_table {
      * stages: weights, gradients, optimizer, dense_sync, optimized. All zero when untied. */
     struct nest_layer_sum tied;
     nest_ps tied_time; /* all-reduce of the two copies' gradients, once per step */
+    /* How loads are composed, by mode, whether the stage is the first, the last. */
+    struct nest_load_rule load[NEST_RECOMPUTES][2][2];
 };
 
 /* A question to the table: layers first…last (inclusive) as one stage; in a graph, the layers of
@@ -118,6 +132,23 @@ void nest_cost_table_init(int layers, const struct nest_cuts *graph, int levels,
 void nest_stage_cost(const struct nest_cost_table *table, const struct nest_stage_query *query,
                      struct nest_stage_cost *out);
 
+/* What a stage keeps in activations: `each` for every microbatch in flight and `once` beside, which
+ * may be negative while their sum is not. */
+struct nest_kept {
+    int64_t each, once;
+};
+struct nest_kept nest_stage_kept(const struct nest_cost_table *table, int first, int last,
+                                 enum nest_recompute recompute);
+
+/* The load of a stage from its parts; plain: what it is without a rule. */
+nest_ps nest_load_compose(const struct nest_load_rule *rule, const struct nest_stage_cost *stage,
+                          nest_ps plain);
+
+/* The least that layers of these times add to their stage's load, whatever its place in the
+ * pipeline: no stage's load is less than the sum of this over its parts. */
+nest_ps nest_load_least(const struct nest_load_rule rule[2][2], nest_ps fw, nest_ps bw,
+                        nest_ps recompute);
+
 /* True where the stage holds the head, and the embedding lies before it: it pays for a tied copy,
  * if any. */
 static inline bool nest_stage_has_tied_copy(const struct nest_cost_table *table, int first,
@@ -131,15 +162,23 @@ static inline bool nest_stage_has_tied_copy(const struct nest_cost_table *table,
     return first > 0 && last == table->layers - 1;
 }
 
-/* F + B of layers first…last. O(1). */
-static inline nest_ps nest_stage_busy(const struct nest_cost_table *table, int first, int last,
-                                      enum nest_recompute recompute)
+/* The least that the layers between two cuts add to their stage's load. O(1). */
+static inline nest_ps nest_table_least(const struct nest_cost_table *table, int first, int last,
+                                       enum nest_recompute recompute)
 {
-    const struct nest_layer_sum *sum = table->sum[recompute];
-    return sum[last + 1].fw - sum[first].fw + sum[last + 1].bw - sum[first].bw;
+    const struct nest_layer_sum *from = &table->sum[recompute][first];
+    const struct nest_layer_sum *to = &table->sum[recompute][last + 1];
+    return nest_load_least(table->load[recompute], to->fw - from->fw, to->bw - from->bw,
+                           to->recompute - from->recompute);
 }
 
-/* c(level) of the boundary after layer `after`; 0 for level -1. */
+/* c(level) of the gradients at the boundary after layer `after`; 0 for level -1. */
+static inline nest_ps nest_stage_return(const struct nest_cost_table *table, int after, int level)
+{
+    return level < 0 ? 0 : table->back[(size_t)after * (size_t)table->levels + (size_t)level];
+}
+
+/* c(level) of the activations at the boundary after layer `after`; 0 for level -1. */
 static inline nest_ps nest_stage_transfer(const struct nest_cost_table *table, int after, int level)
 {
     return level < 0 ? 0 : table->transfer[(size_t)after * (size_t)table->levels + (size_t)level];

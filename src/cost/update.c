@@ -12,6 +12,19 @@ static double lines_at(const struct nest_lines *lines, double size)
     return least;
 }
 
+static double points_at(const struct nest_points *points, double size)
+{
+    double low = 1024.0;
+    int i = 0;
+    while (i + 2 < NEST_POINTS && size > 4.0 * low) {
+        low *= 4.0;
+        i++;
+    }
+    const double slope = (points->seconds[i + 1] - points->seconds[i]) / (3.0 * low);
+    const double value = points->seconds[i] + slope * (size - low);
+    return value > 0.0 ? value : 0.0;
+}
+
 void nest_stage_update(const struct nest_cost_table *table, int64_t dense_sync, int64_t expert_sync,
                        int64_t optimized, nest_ps bw, nest_ps *sync, nest_ps *optimizer)
 {
@@ -19,7 +32,9 @@ void nest_stage_update(const struct nest_cost_table *table, int64_t dense_sync, 
     for (int i = 0; i < table->sync_parts; i++) {
         const int64_t size = table->sync[i].expert ? expert_sync : dense_sync;
         if (size > 0) {
-            traffic += lines_at(&table->sync[i].time, (double)size);
+            const struct nest_sync_part *part = &table->sync[i];
+            traffic += part->overridden ? points_at(&part->points, (double)size)
+                                        : lines_at(&part->time, (double)size);
         }
     }
     const nest_ps exposed = nest_to_ps(traffic) - (nest_ps)(table->dp_overlap * (double)bw);

@@ -182,7 +182,7 @@ static void described_work(const struct nest_problem *problem, const struct nest
 void nest_layer_work(const struct nest_problem *problem, const struct nest_layer_kind *kind,
                      const struct nest_strategy *strategy, struct nest_layer_work *out)
 {
-    *out = (struct nest_layer_work){0};
+    *out = (struct nest_layer_work){.kind = kind};
     if (kind->role == NEST_LAYER_PROFILED) {
         measured_work(kind, strategy, out);
     } else {

@@ -210,6 +210,17 @@ static const char *find_path(struct nest_field_reader *reader, const char *name,
     return is_file(name) ? name : NULL;
 }
 
+const char *nest_script_find(struct nest_field_reader *reader, const char *name, const char *folder)
+{
+    const struct nest_library *library = ((const struct nest_input *)reader->context)->library;
+    const char *path = find_path(reader, name, folder);
+    if (!path && library && library->root && name[0] != '/') {
+        const char *shipped = nest_arena_printf(reader->arena, "%s/%s", library->root, name);
+        path = shipped && is_file(shipped) ? shipped : NULL;
+    }
+    return path ? path : name;
+}
+
 /* Lists longer than this are not read by anybody. */
 enum { NAMES_LISTED = 12 };
 

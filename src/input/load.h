@@ -50,6 +50,8 @@ struct nest_scenario_request {
     const char *const *set; /* "PATH=VALUE", applied together, then checked together */
     int pins;
     const char *const *pin; /* "KEY=VALUE,KEY=VALUE" */
+    int scripts;
+    const char *const *script; /* paths of Lua files, after the scenario's own */
 };
 
 enum nest_status nest_load_scenario(const struct nest_library *library,

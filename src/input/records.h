@@ -98,6 +98,11 @@ void nest_model_load(struct nest_field_reader *reader, const char *name, struct 
 void nest_cluster_load(struct nest_field_reader *reader, const char *name, struct nest_mark mark,
                        const char *folder, struct nest_cluster_spec *out);
 
+/* The path of a script: beside folder, in the working folder, or under the shipped files; as it is
+ * where there is none. */
+const char *nest_script_find(struct nest_field_reader *reader, const char *name,
+                             const char *folder);
+
 /* A file as a tree, NULL after adding a fault; the folder that holds it, NULL for the working one.
  */
 const struct nest_node *nest_document_load(struct nest_field_reader *reader, const char *path);

@@ -48,6 +48,12 @@ const struct nest_field nest_limits_fields[] = {
      .offset = offsetof(struct nest_limits_spec, devices),
      .low = 1,
      .high = 4294967296.0},
+    {.key = "span",
+     .type = NEST_FIELD_COUNT,
+     .offset = offsetof(struct nest_limits_spec, span),
+     .low = 1,
+     .high = 1e9},
+    {.key = "packed", .type = NEST_FIELD_FLAG, .offset = offsetof(struct nest_limits_spec, packed)},
     NEST_FIELD_END,
 };
 
@@ -174,8 +180,10 @@ static void read_allow(struct nest_field_reader *reader, const struct nest_node 
             scenario->allow_stage_zero = true;
         } else if (strcmp(word->text, "stage_tp") == 0) {
             scenario->allow_stage_tp = true;
+        } else if (strcmp(word->text, "ragged_batch") == 0) {
+            scenario->allow_ragged_batch = true;
         } else {
-            nest_node_fault(reader, word, "expected stage_zero or stage_tp",
+            nest_node_fault(reader, word, "expected stage_zero, stage_tp or ragged_batch",
                             "nothing called %s can be allowed",
                             nest_node_describe(word, reader->arena));
         }
@@ -191,13 +199,39 @@ static void read_scripts(struct nest_field_reader *reader, const struct nest_nod
                         nest_node_describe(node, reader->arena));
         return;
     }
-    const char **scripts = NEST_NEW(reader->arena, const char *, node->count);
+    struct nest_script_spec *scripts =
+        NEST_NEW(reader->arena, struct nest_script_spec, node->count);
+    const struct nest_input *input = reader->context;
     int count = 0;
     for (const struct nest_node *script = node->first; scripts && script; script = script->next) {
-        count += nest_node_text(reader, script, &scripts[count]);
+        const char *name = NULL;
+        if (nest_node_text(reader, script, &name)) {
+            scripts[count++] = (struct nest_script_spec){
+                nest_script_find(reader, name, input->folder), script->mark};
+        }
     }
     scenario->script = scripts;
     scenario->scripts = count;
+}
+
+/* Those of the command line come after the file's. */
+static void add_scripts(struct nest_field_reader *reader,
+                        const struct nest_scenario_request *request, struct nest_scenario_spec *out)
+{
+    if (request->scripts == 0) {
+        return;
+    }
+    const int count = out->scripts + request->scripts;
+    struct nest_script_spec *scripts = NEST_NEW(reader->arena, struct nest_script_spec, count);
+    for (int i = 0; scripts && i < count; i++) {
+        const int own = i - out->scripts;
+        scripts[i] =
+            own < 0 ? out->script[i]
+                    : (struct nest_script_spec){
+                          nest_script_find(reader, request->script[own], NULL), {"--script", 1, 1}};
+    }
+    out->script = scripts;
+    out->scripts = scripts ? count : 0;
 }
 
 const struct nest_field nest_scenario_fields[] = {
@@ -523,6 +557,7 @@ void nest_scenario_read(struct nest_field_reader *reader, const struct nest_node
         nest_scenario_settle(out);
         check_whole(&list, root);
     }
+    add_scripts(reader, request, out);
     for (int i = 0; i < request->pins; i++) {
         apply_pins(&list, request->pin[i]);
     }

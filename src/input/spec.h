@@ -288,12 +288,21 @@ struct nest_pins_spec {
 struct nest_limits_spec {
     double memory;   /* bytes per device; 0 = the device's capacity */
     int64_t devices; /* use at most so many; 0 = all */
+    int64_t span;    /* devices from one copy of the pipeline to the next; 0 = any */
+    bool packed;     /* no idle devices between the stages of a copy */
 };
 
 /* PATH = VALUE as the user wrote it; applied in order by input/set.h. */
 struct nest_edit_spec {
     const char *path;
     const char *value;
+    struct nest_mark mark;
+};
+
+/* A Lua file with cost overrides. */
+struct nest_script_spec {
+    const char
+        *path; /* found beside the scenario, in the working folder or among what is shipped */
     struct nest_mark mark;
 };
 
@@ -309,11 +318,11 @@ struct nest_scenario_spec {
     struct nest_overlap_spec overlap;
     bool overlap_given[6]; /* dp, zero, tp, cp, ep, pp: set by hand, else the framework's default */
     struct nest_pins_spec pins;
-    bool allow_stage_zero, allow_stage_tp;
+    bool allow_stage_zero, allow_stage_tp, allow_ragged_batch;
     int edits;
     const struct nest_edit_spec *edit;
     int scripts;
-    const char *const *script;
+    const struct nest_script_spec *script;
 };
 
 /* ---- Plans (input of nest eval --plan) -------------------------------------------------- */

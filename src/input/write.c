@@ -290,6 +290,23 @@ static void write_parts(const struct nest_scenario_spec *scenario, struct nest_s
     }
 }
 
+static void write_allowed(const struct nest_scenario_spec *scenario, struct nest_strbuf *out)
+{
+    const struct {
+        bool allowed;
+        const char *word;
+    } item[] = {{scenario->allow_stage_zero, "stage_zero"},
+                {scenario->allow_stage_tp, "stage_tp"},
+                {scenario->allow_ragged_batch, "ragged_batch"}};
+    int count = 0;
+    for (size_t i = 0; i < sizeof item / sizeof item[0]; i++) {
+        if (item[i].allowed) {
+            nest_strbuf_printf(out, "%s%s", count++ ? ", " : "allow: [", item[i].word);
+        }
+    }
+    nest_strbuf_add(out, count ? "]\n" : "");
+}
+
 static void write_settings(const struct nest_scenario_spec *scenario, struct nest_strbuf *out)
 {
     struct nest_scenario_spec defaults;
@@ -307,11 +324,7 @@ static void write_settings(const struct nest_scenario_spec *scenario, struct nes
     write_flow("limits", nest_limits_fields, &scenario->limits, wanted, out);
     write_flow("overlap", nest_overlap_fields, &scenario->overlap, scenario->overlap_given, out);
     write_pins(&scenario->pins, out);
-    if (scenario->allow_stage_zero || scenario->allow_stage_tp) {
-        nest_strbuf_printf(out, "allow: [%s%s%s]\n", scenario->allow_stage_zero ? "stage_zero" : "",
-                           scenario->allow_stage_zero && scenario->allow_stage_tp ? ", " : "",
-                           scenario->allow_stage_tp ? "stage_tp" : "");
-    }
+    write_allowed(scenario, out);
 }
 
 void nest_scenario_write(const struct nest_scenario_spec *scenario, struct nest_strbuf *out)
@@ -332,7 +345,7 @@ void nest_scenario_write(const struct nest_scenario_spec *scenario, struct nest_
     }
     for (int i = 0; i < scenario->scripts; i++) {
         nest_strbuf_add(out, i ? "  - " : "scripts:\n  - ");
-        nest_yaml_text(scenario->script[i], out);
+        nest_yaml_text(scenario->script[i].path, out);
         nest_strbuf_add(out, "\n");
     }
 }

@@ -212,7 +212,7 @@ void nest_plan_settle(const struct nest_problem *problem, struct nest_plan *plan
 {
     const struct nest_strategy *s = &plan->strategy;
     const int64_t dp = nest_strategy_dp(s);
-    plan->microbatches = problem->train.global_batch / (s->micro_batch * dp);
+    plan->microbatches = nest_problem_microbatches(problem, s->micro_batch, dp);
     plan->devices_used = 0;
     for (int i = 0; i < plan->stages; i++) {
         plan->devices_used += plan->stage[i].tp * s->cp * dp;

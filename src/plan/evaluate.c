@@ -117,9 +117,11 @@ static void price_plain(const struct evaluation *e, int i, struct nest_stage_cos
             nest_stage_transfer(boundary_table(e, i, i - 1), query.first - 1, stage->in_level);
     }
     if (i + 1 < plan->stages) {
-        out->out = nest_stage_transfer(boundary_table(e, i, i + 1), query.last, stage->out_level);
+        out->out = nest_stage_return(boundary_table(e, i, i + 1), query.last, stage->out_level);
     }
-    out->load = out->fw + out->bw + out->in + out->out;
+    out->load =
+        nest_load_compose(&e->of[i]->table.load[stage->recompute][i == 0][i + 1 == plan->stages],
+                          out, out->fw + out->bw + out->in + out->out);
 }
 
 static void price_chunks(const struct evaluation *e, int i, struct nest_stage_cost *out)
@@ -171,35 +173,60 @@ static bool price_stages(struct evaluation *e, struct nest_prediction *out)
 }
 
 /* The stage whose update ends last decides how the tail splits into traffic and optimizer. */
-static nest_ps tail_optimizer(const struct nest_prediction *p, int64_t virtual_stages, nest_ps tail)
+static nest_ps tail_optimizer(const struct nest_prediction *p, const struct nest_step_frame *frame,
+                              nest_ps tail)
 {
     nest_ps drained = 0;
     for (int i = 0; i < p->stages; i++) {
         const struct nest_stage_cost *stage = &p->stage[i];
-        if (nest_step_tail(stage) - drained == tail) {
-            return stage->optimizer < tail ? stage->optimizer : tail;
+        const nest_ps ending = nest_step_tail(&frame->rule, stage, i == 0) - drained;
+        if (ending == tail) {
+            const struct nest_step_rule *rule = &frame->rule;
+            const nest_ps update =
+                rule->given ? nest_step_weigh(rule->update * rule->tail, stage->optimizer)
+                            : stage->optimizer;
+            return update < p->tail ? update : p->tail;
         }
-        drained += nest_step_drain(stage, virtual_stages);
+        drained += nest_step_drain(stage, frame->virtual_stages);
     }
     return 0;
 }
 
-static void break_down(const struct nest_plan *plan, nest_ps tied, struct nest_prediction *p)
+/* A composition of an override may count less than M loads, or less than a stage's parts: what is
+ * named then shares what there is. */
+static double counted(const struct nest_prediction *p, const struct nest_stage_cost *stage,
+                      int64_t microbatches)
+{
+    const nest_ps parts = stage->fw + stage->bw > stage->load ? stage->fw + stage->bw : stage->load;
+    return p->pipeline < microbatches * parts ? (double)p->pipeline / (double)parts
+                                              : (double)microbatches;
+}
+
+/* M times a part, exactly where all M count. */
+static nest_ps share_of(double m, nest_ps part)
+{
+    return m == (double)(int64_t)m ? (int64_t)m * part : nest_step_weigh(m, part);
+}
+
+static void break_down(const struct nest_step_frame *frame, nest_ps tail, struct nest_prediction *p)
 {
     const struct nest_stage_cost *stage = &p->stage[p->bottleneck];
-    const int64_t m = plan->microbatches;
-    const nest_ps optimizer = tail_optimizer(p, plan->strategy.virtual_stages, p->tail);
-    p->breakdown = (struct nest_breakdown){
-        .compute = m * stage->compute,
-        .recompute = m * stage->recompute,
-        .tp = m * stage->tp,
-        .cp = m * stage->cp,
-        .ep = m * stage->ep,
-        .pp = m * (stage->load - stage->fw - stage->bw),
-        .bubble = p->pipeline - m * stage->load,
-        .dp = m * stage->zero + p->tail - optimizer + tied,
+    const double m = counted(p, stage, frame->microbatches);
+    const nest_ps optimizer = tail_optimizer(p, frame, tail);
+    const nest_ps links = stage->load - stage->fw - stage->bw;
+    struct nest_breakdown *b = &p->breakdown;
+    *b = (struct nest_breakdown){
+        .compute = share_of(m, stage->compute),
+        .recompute = share_of(m, stage->recompute),
+        .tp = share_of(m, stage->tp),
+        .cp = share_of(m, stage->cp),
+        .ep = share_of(m, stage->ep),
+        .pp = share_of(m, links > 0 ? links : 0),
+        .dp = share_of(m, stage->zero) + p->step - p->pipeline - optimizer,
         .optimizer = optimizer,
     };
+    b->bubble =
+        p->step - b->compute - b->recompute - b->tp - b->cp - b->ep - b->pp - b->dp - b->optimizer;
 }
 
 static void find_extremes(struct nest_prediction *p)
@@ -239,15 +266,18 @@ bool nest_plan_evaluate(const struct nest_problem *problem, const struct nest_pl
         return false;
     }
     find_extremes(out);
+    const struct nest_step_frame frame = nest_step_frame_of(problem, &plan->strategy, plan->stages);
     struct nest_step step = NEST_STEP_EMPTY;
     for (int i = plan->stages - 1; i >= 0; i--) {
-        step = nest_step_prepend(&out->stage[i], step, plan->strategy.virtual_stages);
+        const nest_ps tail = nest_step_tail(&frame.rule, &out->stage[i], i == 0);
+        step = nest_step_prepend(&out->stage[i], tail, step, plan->strategy.virtual_stages);
     }
     const nest_ps tied = plan->stages > 1 ? e.of[0]->table.tied_time : 0;
-    out->pipeline = nest_step_pipeline(step, plan->microbatches, plan->strategy.virtual_stages);
-    out->tail = step.tail > 0 ? step.tail : 0;
-    out->step = nest_step_time(step, plan->microbatches, plan->strategy.virtual_stages, tied);
-    break_down(plan, tied, out);
+    out->pipeline = nest_step_pipeline(&frame, step);
+    out->tail = nest_step_ending(&frame, step);
+    out->step = nest_step_time(&frame, step, tied);
+    out->feasible = out->feasible && !frame.rule.refused;
+    break_down(&frame, step.tail, out);
     rate(problem, plan, out);
     return true;
 }

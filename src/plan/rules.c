@@ -194,6 +194,9 @@ static void check_batch(struct check *c)
     if (slice > 0 && batch % slice == 0) {
         return;
     }
+    if (c->problem->allow_ragged_batch && slice > 0 && slice <= batch) {
+        return;
+    }
     c->legal = false;
     if (c->errors && slice > 0) {
         char hint[160];
@@ -255,7 +258,8 @@ static void check_interleaving(struct check *c)
         return;
     }
     const int64_t slice = s->micro_batch * nest_strategy_dp(s);
-    const int64_t m = slice > 0 ? c->problem->train.global_batch / slice : 0;
+    const int64_t m =
+        slice > 0 ? nest_problem_microbatches(c->problem, s->micro_batch, nest_strategy_dp(s)) : 0;
     if (m < c->pp || m % c->pp != 0) {
         char hint[160];
         (void)snprintf(hint, sizeof hint,

@@ -1,4 +1,5 @@
-/* The step formula: one optimizer step from the loads of its stages.
+/* The step formula: one optimizer step from the loads of its stages. A rule of an override weighs
+ * its parts anew (struct nest_step_rule); one that is not given leaves it as it is.
  *
  *   step = M*b + (f - b)/v + max(0, e) + tied
  *
@@ -16,10 +17,23 @@ struct nest_step {
     nest_ps tail;       /* e */
 };
 
-/* The tail of a stage alone. */
-static inline nest_ps nest_step_tail(const struct nest_stage_cost *stage)
+/* weight * time; saturates. */
+static inline nest_ps nest_step_weigh(double weight, nest_ps time)
 {
-    return stage->sync + stage->optimizer;
+    const double value = weight * (double)time;
+    return value < (double)NEST_PS_MAX ? (nest_ps)value : NEST_PS_MAX;
+}
+
+/* The tail of a stage alone. first: it is the first one. */
+static inline nest_ps nest_step_tail(const struct nest_step_rule *rule,
+                                     const struct nest_stage_cost *stage, bool first)
+{
+    if (!rule->given) {
+        return stage->sync + stage->optimizer;
+    }
+    return rule->first_tail && !first ? 0
+                                      : nest_step_weigh(rule->sync, stage->sync) +
+                                            nest_step_weigh(rule->update, stage->optimizer);
 }
 
 /* What a stage in front takes off the tails behind it: its own backward of the last microbatch (of
@@ -29,36 +43,66 @@ static inline nest_ps nest_step_drain(const struct nest_stage_cost *stage, int64
     return (stage->bw + stage->out) / virtual_stages;
 }
 
-/* Puts a stage in front of the pipeline described by rest (NEST_STEP_EMPTY for none). */
+/* Puts a stage in front of the pipeline described by rest (NEST_STEP_EMPTY for none). tail: its
+ * own, of nest_step_tail. */
 #define NEST_STEP_EMPTY                                                                            \
     {                                                                                              \
         0, 0, -NEST_PS_MAX                                                                         \
     }
-static inline struct nest_step nest_step_prepend(const struct nest_stage_cost *stage,
+static inline struct nest_step nest_step_prepend(const struct nest_stage_cost *stage, nest_ps tail,
                                                  struct nest_step rest, int64_t virtual_stages)
 {
-    const nest_ps own = nest_step_tail(stage);
     const nest_ps later = rest.tail - nest_step_drain(stage, virtual_stages);
     return (struct nest_step){
         .bottleneck = stage->load > rest.bottleneck ? stage->load : rest.bottleneck,
         .fill = rest.fill + stage->load,
-        .tail = own > later ? own : later,
+        .tail = tail > later ? tail : later,
     };
 }
 
+/* What the parts of a step are weighed with. */
+struct nest_step_frame {
+    int64_t microbatches, virtual_stages;
+    struct nest_step_rule rule;
+};
+
+/* The frame of a strategy with so many stages. */
+struct nest_step_frame nest_step_frame_of(const struct nest_problem *problem,
+                                          const struct nest_strategy *strategy, int stages);
+
 /* M*b + (f - b)/v. */
-static inline nest_ps nest_step_pipeline(struct nest_step step, int64_t microbatches,
-                                         int64_t virtual_stages)
+static inline nest_ps nest_step_pipeline(const struct nest_step_frame *frame, struct nest_step step)
 {
-    return microbatches * step.bottleneck + (step.fill - step.bottleneck) / virtual_stages;
+    if (frame->rule.given) {
+        const nest_ps filled = nest_step_weigh(frame->rule.bottleneck, step.bottleneck) +
+                               nest_step_weigh(frame->rule.fill, step.fill);
+        return filled < NEST_PS_MAX ? filled : NEST_PS_MAX;
+    }
+    return frame->microbatches * step.bottleneck +
+           (step.fill - step.bottleneck) / frame->virtual_stages;
 }
 
-/* The whole step; tied is the all-reduce of a tied embedding, 0 for one stage. */
-static inline nest_ps nest_step_time(struct nest_step step, int64_t microbatches,
-                                     int64_t virtual_stages, nest_ps tied)
+/* What comes after the pipeline: max(0, e). */
+static inline nest_ps nest_step_ending(const struct nest_step_frame *frame, struct nest_step step)
 {
-    return nest_step_pipeline(step, microbatches, virtual_stages) +
-           (step.tail > 0 ? step.tail : 0) + tied;
+    const nest_ps tail = step.tail > 0 ? step.tail : 0;
+    return frame->rule.given ? nest_step_weigh(frame->rule.tail, tail) : tail;
+}
+
+/* What is once a step besides; tied is the all-reduce of a tied embedding, 0 for one stage. */
+static inline nest_ps nest_step_besides(const struct nest_step_frame *frame, nest_ps tied)
+{
+    return frame->rule.given
+               ? nest_step_weigh(frame->rule.tied, tied) + nest_to_ps(frame->rule.constant)
+               : tied;
+}
+
+/* The whole step. Grows with every part, whatever the rule. */
+static inline nest_ps nest_step_time(const struct nest_step_frame *frame, struct nest_step step,
+                                     nest_ps tied)
+{
+    return nest_step_pipeline(frame, step) + nest_step_ending(frame, step) +
+           nest_step_besides(frame, tied);
 }
 
 #endif

@@ -8,9 +8,9 @@
 #include "model/model.h"
 #include "script/answer.h"
 #include "script/chart.h"
+#include "script/curve.h"
 #include "script/lesson.h"
 #include "script/library.h"
-#include "script/override.h"
 #include "script/scenario.h"
 #include "script/tree.h"
 
@@ -198,32 +198,41 @@ static int api_read(lua_State *L)
     return 1;
 }
 
-void nest_api_open(lua_State *L, struct nest_api *api)
+static const luaL_Reg cost_functions[] = {
+    {"cluster", api_cluster}, {"curve", nest_curve_new}, {"format", api_format},
+    {"model", api_model},     {"parse", api_parse},      {NULL, NULL},
+};
+
+static const luaL_Reg functions[] = {
+    {"compare", nest_scenario_compare}, {"lesson", nest_lesson_run}, {"read", api_read},
+    {"scenario", nest_scenario_new},    {"bars", nest_chart_bars},   {"plot", nest_chart_plot},
+    {"schedule", nest_chart_schedule},  {"table", nest_chart_table}, {NULL, NULL},
+};
+
+/* Adds the functions to the table on top. */
+static void add_functions(lua_State *L, struct nest_api *api, const luaL_Reg *function)
 {
-    static const luaL_Reg functions[] = {
-        {"cluster", api_cluster},
-        {"compare", nest_scenario_compare},
-        {"curve", nest_override_curve},
-        {"format", api_format},
-        {"lesson", nest_lesson_run},
-        {"model", api_model},
-        {"parse", api_parse},
-        {"read", api_read},
-        {"scenario", nest_scenario_new},
-        {"bars", nest_chart_bars},
-        {"plot", nest_chart_plot},
-        {"schedule", nest_chart_schedule},
-        {"table", nest_chart_table},
-        {NULL, NULL},
-    };
-    nest_builder_open(L, &api->params);
-    nest_scenario_open(L, api);
-    lua_newtable(L);
-    for (const luaL_Reg *function = functions; function->name; function++) {
+    for (; function->name; function++) {
         lua_pushlightuserdata(L, api);
         lua_pushcclosure(L, function->func, 1);
         lua_setfield(L, -2, function->name);
     }
+}
+
+void nest_api_open_costs(lua_State *L, struct nest_api *api)
+{
+    lua_newtable(L);
+    add_functions(L, api, cost_functions);
+    lua_setglobal(L, "nest");
+}
+
+void nest_api_open(lua_State *L, struct nest_api *api)
+{
+    nest_builder_open(L, &api->params);
+    nest_scenario_open(L, api);
+    lua_newtable(L);
+    add_functions(L, api, cost_functions);
+    add_functions(L, api, functions);
     lua_setglobal(L, "nest");
 }
 

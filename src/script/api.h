@@ -23,6 +23,9 @@ struct nest_api {
 /* Adds the API to the state's globals. Inside a run; raises. api must outlive the state. */
 void nest_api_open(lua_State *L, struct nest_api *api);
 
+/* Only what cost overrides may use: nothing that solves or reads files named by the script. */
+void nest_api_open_costs(lua_State *L, struct nest_api *api);
+
 /* A script to run. */
 struct nest_script {
     const struct nest_library *library;

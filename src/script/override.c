@@ -1,166 +1,89 @@
 #include "script/override.h"
 
 #include <lauxlib.h>
-#include <math.h>
 #include <string.h>
 
 #include "cost/strategy.h"
 #include "script/sandbox.h"
-#include "script/tree.h"
-
-enum hook { HOOK_COMPUTE, HOOK_COLLECTIVE, HOOK_TRANSFER };
-
-static const char *const HOOKS[] = {"compute", "collective", "transfer", NULL};
-
-/* The arguments of a hook. Zeroed before it is filled: compared as bytes. */
-struct question {
-    enum hook hook;
-    const struct nest_layer_kind *kind;
-    int64_t tp, cp, ep, etp, micro_batch, sp;
-    int64_t collective, level, block;
-    struct nest_comm comm;
-    double bytes;
-    double fw, bw; /* the default; a transfer or collective has fw only */
-};
 
 struct nest_answered {
-    bool used;
-    struct question question;
-    double fw, bw;
+    struct nest_question question;
+    struct nest_hook_answer answer;
 };
 
 void nest_override_check(lua_State *L, int index)
 {
     const int table = lua_absindex(L, index);
+    if (!lua_istable(L, table)) {
+        luaL_error(L, "overrides are a table of functions, not a %s", luaL_typename(L, table));
+    }
     for (lua_pushnil(L); lua_next(L, table); lua_pop(L, 1)) {
+        const char *key = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : "[…]";
         bool known = false;
-        for (int i = 0; HOOKS[i]; i++) {
-            known |= lua_type(L, -2) == LUA_TSTRING && strcmp(lua_tostring(L, -2), HOOKS[i]) == 0;
+        for (int i = 0; i < NEST_HOOKS; i++) {
+            known |= strcmp(key, nest_hook_name((enum nest_hook)i)) == 0;
         }
-        if (!known || !lua_isfunction(L, -1)) {
-            luaL_error(L, "an override is compute, collective or transfer = function … end");
+        if (!known) {
+            luaL_error(L,
+                       "there is no override '%s'; expected compute, collective, transfer, memory, "
+                       "reserve, load or step",
+                       key);
+        }
+        if (!lua_isfunction(L, -1)) {
+            luaL_error(L, "the override %s must be a function, not a %s", key,
+                       luaL_typename(L, -1));
         }
     }
+}
+
+int nest_override_check_call(lua_State *L)
+{
+    nest_override_check(L, 1);
+    return 0;
 }
 
 /* ---- One call --------------------------------------------------------------------------- */
 
 struct call {
-    struct nest_override_run *run;
-    const struct question *question;
-    double fw, bw;
+    const struct nest_override_run *run;
+    const struct nest_question *question;
+    struct nest_hook_answer *answer;
+    bool there; /* the source has the hook */
 };
-
-static void set_integer(lua_State *L, const char *key, int64_t value)
-{
-    lua_pushinteger(L, value);
-    lua_setfield(L, -2, key);
-}
-
-static void set_text(lua_State *L, const char *key, const char *value)
-{
-    lua_pushstring(L, value);
-    lua_setfield(L, -2, key);
-}
-
-static void push_layer(lua_State *L, const struct question *q)
-{
-    static const char *const role[] = {"embedding", "block", "head", "profiled"};
-    lua_createtable(L, 0, 9);
-    set_text(L, "name", q->kind->name);
-    set_text(L, "role", role[q->kind->role]);
-    lua_pushboolean(L, q->kind->moe);
-    lua_setfield(L, -2, "moe");
-    set_integer(L, "tp", q->tp);
-    set_integer(L, "cp", q->cp);
-    set_integer(L, "ep", q->ep);
-    set_integer(L, "etp", q->etp);
-    set_integer(L, "micro_batch", q->micro_batch);
-    lua_pushboolean(L, q->sp != 0);
-    lua_setfield(L, -2, "sp");
-}
-
-static void push_message(lua_State *L, const struct nest_override_run *run,
-                         const struct question *q)
-{
-    static const char *const kind[] = {"all_reduce", "reduce_scatter", "all_gather", "all_to_all",
-                                       "broadcast"};
-    lua_createtable(L, 0, 6);
-    lua_pushnumber(L, q->bytes);
-    lua_setfield(L, -2, "bytes");
-    set_integer(L, "level", q->level);
-    set_text(L, "level_name", run->problem->cluster->level[q->level].name);
-    if (q->hook == HOOK_COLLECTIVE) {
-        set_text(L, "kind", kind[q->collective]);
-        set_integer(L, "members", q->comm.size);
-    } else {
-        set_integer(L, "block", q->block);
-    }
-}
-
-/* default(): upvalues are the default's figures. */
-static int call_default(lua_State *L)
-{
-    lua_pushvalue(L, lua_upvalueindex(1));
-    if (lua_isnil(L, lua_upvalueindex(2))) {
-        return 1;
-    }
-    lua_pushvalue(L, lua_upvalueindex(2));
-    return 2;
-}
-
-static double checked(lua_State *L, int index, const char *hook)
-{
-    const double value = lua_type(L, index) == LUA_TNUMBER ? lua_tonumber(L, index) : NAN;
-    if (!isfinite(value) || value < 0 || value > 1e6) {
-        luaL_error(L, "the override %s must return seconds, finite and at least 0; got %s", hook,
-                   luaL_tolstring(L, index, NULL));
-    }
-    return value;
-}
 
 static int run_call(lua_State *L)
 {
     struct call *call = lua_touserdata(L, 1);
-    const struct question *q = call->question;
-    const bool compute = q->hook == HOOK_COMPUTE;
-    lua_rawgetp(L, LUA_REGISTRYINDEX, call->run);
-    lua_getfield(L, -1, HOOKS[q->hook]);
-    if (compute) {
-        push_layer(L, q);
-    } else {
-        push_message(L, call->run, q);
+    const struct nest_question *q = call->question;
+    lua_rawgetp(L, LUA_REGISTRYINDEX, call->run->source[q->source].key);
+    lua_getfield(L, -1, nest_hook_name((enum nest_hook)q->hook));
+    call->there = lua_isfunction(L, -1);
+    if (call->there) {
+        nest_hook_call(L, call->run->problem, q, call->answer);
     }
-    lua_pushnumber(L, q->fw);
-    lua_pushnumber(L, q->bw);
-    if (!compute) {
-        lua_pop(L, 1);
-        lua_pushnil(L);
-    }
-    lua_pushcclosure(L, call_default, 2);
-    lua_call(L, 2, 2);
-    call->fw = checked(L, -2, HOOKS[q->hook]);
-    call->bw = compute ? checked(L, -1, HOOKS[q->hook]) : 0;
     return 0;
 }
 
 /* ---- Answers by argument ---------------------------------------------------------------- */
 
-static size_t hash(const struct question *question)
+static size_t hash(const struct nest_question *question)
 {
+    uint64_t value = UINT64_C(0x9E3779B97F4A7C15);
     const unsigned char *byte = (const unsigned char *)question;
-    uint64_t value = UINT64_C(14695981039346656037);
-    for (size_t i = 0; i < sizeof(*question); i++) {
-        value = (value ^ byte[i]) * UINT64_C(1099511628211);
+    for (size_t i = 0; i + sizeof value <= sizeof *question; i += sizeof value) {
+        uint64_t word;
+        memcpy(&word, byte + i, sizeof word);
+        value = (value ^ word) * UINT64_C(0xD6E8FEB86659FD93);
+        value ^= value >> 32;
     }
-    return (size_t)(value ^ (value >> 32));
+    return (size_t)value;
 }
 
-static struct nest_answered *slot(struct nest_answered *table, size_t room,
-                                  const struct question *question)
+static struct nest_answered **slot(struct nest_answered **table, size_t room,
+                                   const struct nest_question *question)
 {
     size_t at = hash(question) & (room - 1);
-    while (table[at].used && memcmp(&table[at].question, question, sizeof(*question)) != 0) {
+    while (table[at] && memcmp(&table[at]->question, question, sizeof *question) != 0) {
         at = (at + 1) & (room - 1);
     }
     return &table[at];
@@ -173,14 +96,13 @@ static bool make_room(struct nest_override_run *run)
         return true;
     }
     const size_t room = run->room ? 2 * run->room : 256;
-    struct nest_answered *larger = NEST_NEW(run->arena, struct nest_answered, room);
+    struct nest_answered **larger = NEST_NEW(run->arena, struct nest_answered *, room);
     if (!larger) {
         return false;
     }
     for (size_t i = 0; i < run->room; i++) {
-        if (run->answered[i].used) {
-            memcpy(slot(larger, room, &run->answered[i].question), &run->answered[i],
-                   sizeof(*larger));
+        if (run->answered[i]) {
+            *slot(larger, room, &run->answered[i]->question) = run->answered[i];
         }
     }
     run->answered = larger;
@@ -188,177 +110,277 @@ static bool make_room(struct nest_override_run *run)
     return true;
 }
 
-static void ask_script(struct nest_override_run *run, const struct question *question, double *fw,
-                       double *bw)
+static void ask_script(struct nest_override_run *run, const struct nest_question *question,
+                       struct nest_hook_answer *answer)
 {
-    struct call call = {.run = run, .question = question, .fw = *fw, .bw = *bw};
+    struct call call = {run, question, answer, false};
+    *answer = question->given;
+    lua_State *L = run->source[question->source].L;
     if (run->status == NEST_OK) {
-        run->status = nest_sandbox_run(nest_sandbox_of(run->L), run_call, &call, &run->errors);
+        run->status = nest_sandbox_run(nest_sandbox_of(L), run_call, &call, &run->errors);
     }
-    if (run->status == NEST_OK) {
-        *fw = call.fw;
-        *bw = call.bw;
+    if (run->status != NEST_OK) {
+        *answer = question->given;
     }
 }
 
-static void ask(struct nest_override_run *run, const struct question *question, double *fw,
-                double *bw)
+/* The lock is held. */
+static void ask_source(struct nest_override_run *run, const struct nest_question *question,
+                       struct nest_hook_answer *answer)
 {
-    pthread_mutex_lock(&run->lock);
-    struct nest_answered *known = make_room(run) ? slot(run->answered, run->room, question) : NULL;
-    if (known && known->used) {
-        *fw = known->fw;
-        *bw = known->bw;
-    } else {
-        ask_script(run, question, fw, bw);
-        if (known) {
-            known->used = true;
-            memcpy(&known->question, question, sizeof(*question));
-            known->fw = *fw;
-            known->bw = *bw;
-            run->count++;
-        }
+    struct nest_answered **at = make_room(run) ? slot(run->answered, run->room, question) : NULL;
+    if (at && *at) {
+        *answer = (*at)->answer;
+        return;
     }
-    pthread_mutex_unlock(&run->lock);
+    ask_script(run, question, answer);
+    struct nest_answered *kept = at ? NEST_NEW(run->arena, struct nest_answered, 1) : NULL;
+    if (kept) {
+        memcpy(&kept->question, question, sizeof *question);
+        kept->answer = *answer;
+        *at = kept;
+        run->count++;
+    }
+}
+
+/* Asks one source after the other, each with the answer of the one before as its default. */
+static struct nest_hook_answer ask(struct nest_override_run *run, struct nest_question *question)
+{
+    struct nest_hook_answer answer = question->given;
+    pthread_mutex_lock(run->lock);
+    for (int i = 0; i < run->sources; i++) {
+        question->source = i;
+        question->given = answer;
+        ask_source(run, question, &answer);
+    }
+    pthread_mutex_unlock(run->lock);
+    return answer;
 }
 
 /* ---- The record ------------------------------------------------------------------------- */
 
+static void start(struct nest_question *q, enum nest_hook hook, int values)
+{
+    memset(q, 0, sizeof *q);
+    q->hook = hook;
+    q->given.count = values;
+}
+
+static void set_family(struct nest_question *q, const struct nest_strategy *s)
+{
+    q->tp = s->tp;
+    q->cp = s->cp;
+    q->ep = s->ep;
+    q->etp = s->etp;
+    q->sp = s->sp;
+    q->micro_batch = s->micro_batch;
+}
+
+static void set_sharding(struct nest_question *q, const struct nest_strategy *s)
+{
+    q->zero = s->zero;
+    q->shard = s->shard;
+    q->dp = nest_strategy_dp(s);
+}
+
 static void override_compute(void *context, const struct nest_layer_kind *kind,
                              const struct nest_strategy *s, double *fw, double *bw)
 {
-    struct question q;
-    memset(&q, 0, sizeof(q));
-    q.hook = HOOK_COMPUTE;
+    struct nest_question q;
+    start(&q, NEST_HOOK_COMPUTE, 2);
+    set_family(&q, s);
     q.kind = kind;
-    q.tp = s->tp;
-    q.cp = s->cp;
-    q.ep = s->ep;
-    q.etp = s->etp;
-    q.sp = s->sp;
-    q.micro_batch = s->micro_batch;
-    q.fw = *fw;
-    q.bw = *bw;
-    ask(context, &q, fw, bw);
+    q.given.value[0] = *fw;
+    q.given.value[1] = *bw;
+    const struct nest_hook_answer answer = ask(context, &q);
+    *fw = answer.value[0];
+    *bw = answer.value[1];
 }
 
 static double override_collective(void *context, enum nest_collective kind,
                                   const struct nest_comm *comm, double bytes, double seconds)
 {
-    struct question q;
-    double unused = 0;
-    memset(&q, 0, sizeof(q));
-    q.hook = HOOK_COLLECTIVE;
+    struct nest_question q;
+    start(&q, NEST_HOOK_COLLECTIVE, 1);
     q.collective = (int64_t)kind;
     q.level = comm->top;
-    q.comm.size = comm->size;
+    q.members = comm->size;
     q.bytes = bytes;
-    q.fw = seconds;
-    ask(context, &q, &seconds, &unused);
-    return seconds;
+    q.given.value[0] = seconds;
+    return ask(context, &q).value[0];
 }
 
-static double override_transfer(void *context, int level, int64_t block, double bytes,
-                                double seconds)
+static double override_transfer(void *context, const struct nest_message *message, double seconds)
 {
-    struct question q;
-    double unused = 0;
-    memset(&q, 0, sizeof(q));
-    q.hook = HOOK_TRANSFER;
-    q.level = level;
-    q.block = block;
-    q.bytes = bytes;
-    q.fw = seconds;
-    ask(context, &q, &seconds, &unused);
-    return seconds;
+    struct nest_question q;
+    start(&q, NEST_HOOK_TRANSFER, 1);
+    q.level = message->level;
+    q.block = message->block;
+    q.bytes = message->bytes;
+    q.backward = message->backward;
+    q.kind = message->before;
+    q.after = message->after;
+    q.given.value[0] = seconds;
+    return ask(context, &q).value[0];
 }
 
-static bool has_hook(lua_State *L, int hooks, enum hook hook)
+static void override_memory(void *context, const struct nest_layer_kind *kind,
+                            const struct nest_strategy *s, enum nest_recompute recompute,
+                            struct nest_layer_memory *m)
 {
-    const bool given = lua_getfield(L, hooks, HOOKS[hook]) == LUA_TFUNCTION;
-    lua_pop(L, 1);
-    return given;
-}
-
-void nest_override_begin(lua_State *L, int hooks, struct nest_problem *problem,
-                         struct nest_arena *arena, struct nest_override_run *run)
-{
-    memset(run, 0, sizeof(*run));
-    if (!lua_istable(L, hooks)) {
-        return;
+    struct nest_question q;
+    int64_t *const term[] = {&m->weights,     &m->gradients, &m->optimizer, &m->logits,
+                             &m->activations, &m->working,   &m->gathered,  &m->resident,
+                             &m->waiting,     &m->entering};
+    const int terms = (int)(sizeof term / sizeof term[0]);
+    start(&q, NEST_HOOK_MEMORY, terms);
+    set_family(&q, s);
+    set_sharding(&q, s);
+    q.kind = kind;
+    q.recompute = (int64_t)recompute;
+    for (int i = 0; i < terms; i++) {
+        q.given.value[i] = (double)*term[i];
     }
-    run->L = L;
-    run->problem = problem;
-    run->arena = arena;
+    const struct nest_hook_answer answer = ask(context, &q);
+    for (int i = 0; i < terms; i++) {
+        *term[i] = (int64_t)answer.value[i];
+    }
+}
+
+static void override_reserve(void *context, const struct nest_strategy *s,
+                             struct nest_reserve *bytes)
+{
+    struct nest_question q;
+    start(&q, NEST_HOOK_RESERVE, 3);
+    set_family(&q, s);
+    set_sharding(&q, s);
+    q.given.value[0] = (double)bytes->base;
+    q.given.value[1] = (double)bytes->pipeline;
+    q.given.value[2] = (double)bytes->buffers;
+    const struct nest_hook_answer answer = ask(context, &q);
+    *bytes = (struct nest_reserve){
+        .base = (int64_t)answer.value[0],
+        .pipeline = (int64_t)answer.value[1],
+        .buffers = (int64_t)answer.value[2],
+    };
+}
+
+static void override_load(void *context, const struct nest_strategy *s,
+                          enum nest_recompute recompute, bool first, bool last,
+                          struct nest_load_rule *rule)
+{
+    struct nest_question q;
+    start(&q, NEST_HOOK_LOAD, 5);
+    set_family(&q, s);
+    q.recompute = (int64_t)recompute;
+    q.first = first;
+    q.last = last;
+    for (int i = 0; i < q.given.count; i++) {
+        q.given.value[i] = 1.0;
+    }
+    const struct nest_hook_answer plain = q.given;
+    const struct nest_hook_answer answer = ask(context, &q);
+    const double *value = answer.value;
+    rule->rows = memcmp(&plain, &answer, sizeof plain) == 0 ? 0 : (int)(answer.count / 5);
+    for (int i = 0; i < rule->rows; i++, value += 5) {
+        rule->row[i] = (struct nest_load_row){value[0], value[1], value[2], value[3], value[4]};
+    }
+}
+
+static void override_step(void *context, const struct nest_strategy *s, int stages,
+                          int64_t microbatches, struct nest_step_rule *rule)
+{
+    struct nest_question q;
+    const double v = (double)s->virtual_stages;
+    const double plain[] = {(double)microbatches - 1.0 / v, 1.0 / v, 1.0, 1.0, 0.0, 1.0, 1.0};
+    start(&q, NEST_HOOK_STEP, NEST_STEP_REFUSED + 1);
+    set_family(&q, s);
+    q.dp = nest_strategy_dp(s);
+    q.virtual_stages = s->virtual_stages;
+    q.stages = stages;
+    q.microbatches = microbatches;
+    memcpy(q.given.value, plain, sizeof plain);
+    const struct nest_hook_answer usual = q.given;
+    const struct nest_hook_answer answer = ask(context, &q);
+    const double *value = answer.value;
+    *rule = (struct nest_step_rule){
+        .given = memcmp(&usual, &answer, sizeof usual) != 0,
+        .refused = value[NEST_STEP_REFUSED] > 0.0,
+        .bottleneck = value[0],
+        .fill = value[1],
+        .tail = value[2],
+        .tied = value[3],
+        .constant = value[4],
+        .sync = value[5],
+        .update = value[6],
+        .first_tail = value[NEST_STEP_FIRST_TAIL] > 0.0,
+    };
+}
+
+static enum nest_status report_fault(void *context, struct nest_errors *errors)
+{
+    struct nest_override_run *run = context;
+    pthread_mutex_lock(run->lock);
+    const enum nest_status status = run->status;
+    for (size_t i = 0; errors && i < run->errors.count; i++) {
+        const struct nest_error *fault = &run->errors.item[i];
+        nest_errors_add(errors, fault->mark, fault->path, fault->hint, "%s", fault->message);
+    }
+    pthread_mutex_unlock(run->lock);
+    return status;
+}
+
+void nest_override_init(struct nest_override_run *run, const struct nest_problem *problem,
+                        pthread_mutex_t *lock, struct nest_arena *arena)
+{
+    *run = (struct nest_override_run){.problem = problem, .lock = lock, .arena = arena};
+    if (lock == NULL) {
+        pthread_mutex_init(&run->own, NULL);
+        run->lock = &run->own;
+    }
     run->record.context = run;
-    run->record.compute = has_hook(L, hooks, HOOK_COMPUTE) ? override_compute : NULL;
-    run->record.collective = has_hook(L, hooks, HOOK_COLLECTIVE) ? override_collective : NULL;
-    run->record.transfer = has_hook(L, hooks, HOOK_TRANSFER) ? override_transfer : NULL;
+    run->record.fault = report_fault;
     nest_errors_init(&run->errors, arena);
-    lua_pushvalue(L, hooks);
-    lua_rawsetp(L, LUA_REGISTRYINDEX, run);
-    pthread_mutex_init(&run->lock, NULL);
-    problem->overrides = &run->record;
 }
 
-void nest_override_end(lua_State *L, struct nest_problem *problem, struct nest_override_run *run)
-{
-    if (!problem->overrides) {
-        return;
-    }
-    problem->overrides = NULL;
-    pthread_mutex_destroy(&run->lock);
-    lua_pushnil(L);
-    lua_rawsetp(L, LUA_REGISTRYINDEX, run);
-    nest_sandbox_check(L);
-    if (run->status != NEST_OK) {
-        nest_raise_errors(L, &run->errors);
-    }
-}
+struct inventory {
+    const void *key;
+    bool has[NEST_HOOKS];
+};
 
-/* ---- Measured curves -------------------------------------------------------------------- */
-
-/* Upvalue: {x1, y1, x2, y2, …} ascending. Linear between points; the first value before them, and
- * the last slope behind them. */
-static int call_curve(lua_State *L)
+/* Runs protected: which hooks the table has. */
+static int take_inventory(lua_State *L)
 {
-    const double x = luaL_checknumber(L, 1);
-    const double *point = lua_touserdata(L, lua_upvalueindex(1));
-    const int count = (int)lua_tointeger(L, lua_upvalueindex(2));
-    int i = 1;
-    while (i < count - 1 && x > point[2 * i]) {
-        i++;
-    }
-    if (count == 1 || x <= point[0]) {
-        lua_pushnumber(L, point[1]);
-        return 1;
-    }
-    const double *a = point + 2 * (i - 1), *b = point + 2 * i;
-    lua_pushnumber(L, a[1] + (b[1] - a[1]) * (x - a[0]) / (b[0] - a[0]));
-    return 1;
-}
-
-int nest_override_curve(lua_State *L)
-{
-    luaL_checktype(L, 1, LUA_TTABLE);
-    const int count = (int)lua_rawlen(L, 1);
-    luaL_argcheck(L, count >= 1 && count <= 100000, 1, "a curve has 1 to 100000 points");
-    double *point = lua_newuserdatauv(L, 2 * (size_t)count * sizeof(*point), 0);
-    for (int i = 0; i < count; i++) {
-        if (lua_rawgeti(L, 1, i + 1) != LUA_TTABLE) {
-            return luaL_error(L, "point %d is not {x, y}", i + 1);
-        }
-        for (int j = 0; j < 2; j++) {
-            lua_rawgeti(L, -1, j + 1);
-            point[2 * i + j] = luaL_checknumber(L, -1);
-            lua_pop(L, 1);
-        }
+    struct inventory *inventory = lua_touserdata(L, 1);
+    lua_rawgetp(L, LUA_REGISTRYINDEX, inventory->key);
+    for (int i = 0; i < NEST_HOOKS; i++) {
+        inventory->has[i] = lua_getfield(L, -1, nest_hook_name((enum nest_hook)i)) == LUA_TFUNCTION;
         lua_pop(L, 1);
-        if (!isfinite(point[2 * i]) || (i > 0 && point[2 * i] <= point[2 * (i - 1)])) {
-            return luaL_error(L, "the points of a curve ascend in x; point %d does not", i + 1);
-        }
     }
-    lua_pushinteger(L, count);
-    lua_pushcclosure(L, call_curve, 2);
-    return 1;
+    return 0;
+}
+
+bool nest_override_add(struct nest_override_run *run, lua_State *L, const void *key)
+{
+    struct inventory inventory = {.key = key};
+    if (run->sources == NEST_OVERRIDE_SOURCES) {
+        return false;
+    }
+    lua_pushcfunction(L, take_inventory);
+    lua_pushlightuserdata(L, &inventory);
+    if (lua_pcall(L, 1, 0, 0) != LUA_OK) {
+        lua_pop(L, 1);
+        return false;
+    }
+    struct nest_overrides *record = &run->record;
+    const bool *has = inventory.has;
+    run->source[run->sources++] = (struct nest_override_source){L, key};
+    record->compute = has[NEST_HOOK_COMPUTE] ? override_compute : record->compute;
+    record->collective = has[NEST_HOOK_COLLECTIVE] ? override_collective : record->collective;
+    record->transfer = has[NEST_HOOK_TRANSFER] ? override_transfer : record->transfer;
+    record->memory = has[NEST_HOOK_MEMORY] ? override_memory : record->memory;
+    record->reserve = has[NEST_HOOK_RESERVE] ? override_reserve : record->reserve;
+    record->load = has[NEST_HOOK_LOAD] ? override_load : record->load;
+    record->step = has[NEST_HOOK_STEP] ? override_step : record->step;
+    return true;
 }

@@ -2,39 +2,47 @@
 #ifndef NEST_SCRIPT_OVERRIDE_H
 #define NEST_SCRIPT_OVERRIDE_H
 
-#include <lua.h>
 #include <pthread.h>
 
-#include "cost/problem.h"
+#include "script/hook.h"
 
-struct nest_answered; /* cached answers by argument */
+struct nest_answered; /* an answer kept by its question */
 
+/* Tables of functions, each under a key of its state's registry. Where several have the same hook,
+ * the default of a later one is what those before it say. */
+enum { NEST_OVERRIDE_SOURCES = 16 };
+struct nest_override_source {
+    lua_State *L;
+    const void *key;
+};
+
+/* Answers for one problem. */
 struct nest_override_run {
     struct nest_overrides record;
-    lua_State *L;
-    int hooks; /* stack index of the table of functions */
     const struct nest_problem *problem;
+    struct nest_override_source source[NEST_OVERRIDE_SOURCES];
+    int sources;
     struct nest_arena *arena;
     struct nest_errors errors;
     enum nest_status status; /* of the first fault; the defaults hold from then on */
-    pthread_mutex_t lock;    /* the state belongs to one thread at a time */
-    struct nest_answered *answered;
+    pthread_mutex_t *lock;   /* the states belong to one thread at a time */
+    pthread_mutex_t own;     /* taken where the caller has none */
+    struct nest_answered **answered;
     size_t count, room;
 };
 
-/* Puts the functions of the table at index hooks in place of the problem's costs, until
- * nest_override_end. The sandbox must be paused (nest_sandbox_pause) while the problem is priced.
- */
-void nest_override_begin(lua_State *L, int hooks, struct nest_problem *problem,
-                         struct nest_arena *arena, struct nest_override_run *run);
+/* Empty. lock (NULL: one of its own) and arena are the caller's and outlive it; problem is asked
+ * for the names of levels. */
+void nest_override_init(struct nest_override_run *run, const struct nest_problem *problem,
+                        pthread_mutex_t *lock, struct nest_arena *arena);
 
-/* Takes them away; raises the first fault of a hook. */
-void nest_override_end(lua_State *L, struct nest_problem *problem, struct nest_override_run *run);
+/* Adds a table of functions, and its hooks to the record. False when there are too many. */
+bool nest_override_add(struct nest_override_run *run, lua_State *L, const void *key);
 
-/* Raises unless the table at index holds only functions under known names. */
+/* Raises unless the value at index is a table that holds only functions under the hooks' names. */
 void nest_override_check(lua_State *L, int index);
 
-/* nest.curve{{x, y}, …}: a function that interpolates between measured points. */
-int nest_override_curve(lua_State *L);
+/* The same as a function of Lua's. */
+int nest_override_check_call(lua_State *L);
 
 #endif

@@ -86,15 +86,15 @@ const struct nest_reference nest_references[] = {
      "Returns the scenario.",
      "local s = nest.scenario {model = \"llama3-8b\", cluster = \"hgx-h100-8\"}\n"
      "assert(s:pin{tp = \"2|4\", zero = 1}:solve().plan.tp >= 2)\n"},
-    {"s:override", "s:override{compute =, collective =, transfer =}",
+    {"s:override", "s:override{HOOK = function(asked, default) … end, …}",
      "Puts Lua functions in place of parts of the cost model, for s:solve, s:eval and s:sweep; {} "
-     "takes them away. Each gets a table of what is asked and default, which called without "
-     "arguments returns what the cost model says, and returns seconds: compute(layer, default) the "
-     "forward and the backward of one layer (name, role, moe, tp, cp, ep, etp, sp, micro_batch); "
-     "collective(message, default) one collective (kind, bytes, members, level, level_name); "
-     "transfer(message, default) one boundary tensor (bytes, level, level_name, block). A hook is "
-     "asked once per argument and must always answer the same. With collective or transfer the "
-     "search goes without bounds and is slow.",
+     "takes them away. A file named in a scenario's scripts: or by --script returns the same "
+     "table; "
+     "where several have a hook, a later one's default is what those before it say. Each function "
+     "gets a table of what is asked, and default, which called without arguments returns what the "
+     "cost model says. It is asked once per argument, when cost tables are built, and must always "
+     "answer the same; what it returns must be finite and at least 0. The hooks are described "
+     "below.",
      "local s = nest.scenario {model = \"llama3-8b\", cluster = \"hgx-h100-8\"}\n"
      "local before = s:solve()\n"
      "s:override {compute = function(layer, default)\n"
@@ -103,6 +103,93 @@ const struct nest_reference nest_references[] = {
      "end}\n"
      "assert(s:solve().step_time_s > 1.5 * before.step_time_s)\n"
      "assert(s:override {}:solve().step_time_s == before.step_time_s)\n"},
+    {"compute", "compute(layer, default) → forward, backward",
+     "Hook: seconds of one layer's own operators per microbatch. layer has name, role (embedding, "
+     "block, head, profiled), moe, tp, cp, ep, etp, sp and micro_batch.",
+     "local s = nest.scenario {model = \"llama3-8b\", cluster = \"hgx-h100-8\"}\n"
+     "s:override {compute = function(layer, default)\n"
+     "  local forward, backward = default()\n"
+     "  local slower = layer.role == \"head\" and 1.5 or 1\n"
+     "  return slower * forward, slower * backward\n"
+     "end}\n"
+     "assert(s:solve().feasible)\n"},
+    {"collective", "collective(message, default) → seconds",
+     "Hook: one collective over every communicator of its kind at once. message has kind "
+     "(all_reduce, reduce_scatter, all_gather, all_to_all, broadcast), bytes, members, level (0 is "
+     "the innermost) and level_name. For otherwise equal messages it may not return less where "
+     "default() is more.",
+     "local s = nest.scenario {model = \"llama3-8b\", cluster = \"hgx-h100-8\"}\n"
+     "local measured = nest.curve {{1e6, 30e-6}, {1e8, 600e-6}, {1e9, 5e-3}}\n"
+     "s:override {collective = function(message, default)\n"
+     "  if message.kind == \"all_reduce\" and message.members == 8 then\n"
+     "    return measured(message.bytes)\n"
+     "  end\n"
+     "  return default()\n"
+     "end}\n"
+     "assert(s:eval {dp = 8, zero = 0}.feasible ~= nil)\n"},
+    {"transfer", "transfer(message, default) → seconds",
+     "Hook: one tensor between neighbouring stages. message has bytes, level, level_name, block "
+     "(devices that send at once), direction (forward: the activation, backward: its gradient), "
+     "before and after (names of the layers at the cut; nil for the copies of a tied embedding).",
+     "local s = nest.scenario {model = \"llama3-8b\", cluster = \"hgx-h100-8\"}\n"
+     "local plain = s:eval {tp = 2, pp = 4}\n"
+     "s:override {transfer = function(message, default) return 10 * default() end}\n"
+     "assert(s:eval {tp = 2, pp = 4}.breakdown_s.pp > plain.breakdown_s.pp)\n"},
+    {"memory", "memory(layer, default) → {TERM = bytes, …}",
+     "Hook: bytes of one layer on one device; what is left out stays as it is. layer is that of "
+     "compute with zero, shard, dp and recompute (none, selective, full). The terms: weights, "
+     "gradients, optimizer, logits; activations for every microbatch in flight; working and "
+     "gathered, live while the layer runs, of which a stage needs the largest. And, 0 by default, "
+     "counted as activations: resident once, whatever the microbatches; waiting for every "
+     "microbatch in flight but the one at work; entering as waiting, of a stage's first layer "
+     "only.",
+     "local s = nest.scenario {model = \"llama3-8b\", cluster = \"hgx-h100-8\"}\n"
+     "local pins = {tp = 2, pp = 4}\n"
+     "local plain = s:eval(pins)\n"
+     "s:override {memory = function(layer, default)\n"
+     "  return {activations = default().activations / 2}\n"
+     "end}\n"
+     "assert(s:eval(pins).memory[1].activations < plain.memory[1].activations)\n"},
+    {"reserve", "reserve(strategy, default) → {base =, pipeline =, buffers =}",
+     "Hook: bytes of a device outside its layers: base for context, libraries and groups, pipeline "
+     "more where a stage has a neighbour, buffers for communication. strategy has tp, cp, ep, etp, "
+     "sp, micro_batch, zero, shard and dp.",
+     "local s = nest.scenario {model = \"llama3-8b\", cluster = \"hgx-h100-8\"}\n"
+     "s:override {reserve = function(strategy, default) return {base = 3e9} end}\n"
+     "assert(s:eval {tp = 8}.memory[1].other_terms.reserve == 3e9)\n"},
+    {"load", "load(stage, default) → {forward =, backward =, recompute =, into =, out =}",
+     "Hook: how a stage's load follows from its parts, as weights: forward, backward (without what "
+     "recomputation repeats), recompute, and the boundary tensors into and out of it; a weight "
+     "left "
+     "out is 0. The default is 1 for each. A list of up to four such tables stands for the largest "
+     "of the sums. stage has first, last (it has no neighbour there), recompute, tp, cp, ep, etp, "
+     "sp and micro_batch. Weights rather than seconds keep the search exact. With virtual stages "
+     "the parts are sums over the chunks, and nothing of the transfers is hidden.",
+     "-- The gradient arrives while the forward is done again.\n"
+     "local s = nest.scenario {model = \"llama3-8b\", cluster = \"hgx-h100-8\"}\n"
+     "local pins = {tp = 2, pp = 4, recompute = \"full\"}\n"
+     "local plain = s:eval(pins)\n"
+     "s:override {load = function(stage, default)\n"
+     "  local hidden, late = default(), default()\n"
+     "  hidden.out, late.recompute = 0, 0\n"
+     "  return stage.recompute == \"full\" and {hidden, late} or default()\n"
+     "end}\n"
+     "assert(s:eval(pins).step_time_s < plain.step_time_s)\n"},
+    {"step", "step(pipeline, default) → {bottleneck =, fill =, tail =, …}",
+     "Hook: how the step time follows from its parts, as weights; what is left out stays as it is. "
+     "bottleneck weighs the largest load, fill the sum of the loads, tail what is left of the "
+     "update when the pipeline has drained, tied the all-reduce of a tied embedding; constant is "
+     "in seconds. Within the tail of a stage sync weighs its traffic and update its optimizer; "
+     "tails = \"first\" counts only the first stage's. false stands for: never so many stages and "
+     "replicas. pipeline has stages, microbatches, virtual_stages, dp, tp, cp, ep, etp, sp and "
+     "micro_batch. The default is microbatches - 1 / virtual_stages and 1 / virtual_stages, then "
+     "1, 1 and 0.",
+     "-- GPipe with equal stages: every one waits for the slowest.\n"
+     "local s = nest.scenario {model = \"llama3-8b\", cluster = \"hgx-h100-8\"}\n"
+     "s:override {step = function(p, default)\n"
+     "  return {bottleneck = p.microbatches + p.stages - 1, fill = 0}\n"
+     "end}\n"
+     "assert(s:eval {tp = 2, pp = 4}.feasible ~= nil)\n"},
     {"s:copy", "s:copy()", "The same scenario again; edits of one leave the other alone.",
      "local s = nest.scenario {}\n"
      "local t = s:copy():set(\"seq\", 4096)\n"

@@ -8,6 +8,7 @@
 #include "script/answer.h"
 #include "script/ordered.h"
 #include "script/override.h"
+#include "script/scripts.h"
 #include "script/tree.h"
 #include "solve/peers/peer.h"
 #include "solve/solve.h"
@@ -21,6 +22,7 @@ struct scenario {
     struct nest_arena own;
     struct nest_arena *arena; /* of the spec's edits: its own, or the host's */
     struct nest_scenario_spec spec;
+    struct nest_scripts *scripts; /* of its list */
 };
 
 /* What keeps the host's texts alive for as long as a script can reach them. */
@@ -45,7 +47,9 @@ static struct scenario *check(lua_State *L, int index)
 
 static int free_scenario(lua_State *L)
 {
-    nest_arena_free(&((struct scenario *)lua_touserdata(L, 1))->own);
+    struct scenario *scenario = lua_touserdata(L, 1);
+    nest_scripts_release(scenario->scripts);
+    nest_arena_free(&scenario->own);
     return 0;
 }
 
@@ -66,6 +70,7 @@ static struct scenario *push_copy(lua_State *L, int index)
     const struct scenario *from = check(L, origin);
     struct scenario *copy = push_scenario(L);
     copy->spec = from->spec;
+    copy->scripts = nest_scripts_retain(from->scripts);
     copy->spec.cluster.device = &copy->spec.device;
     if (from->arena == &from->own) {
         lua_pushvalue(L, origin);
@@ -105,6 +110,12 @@ int nest_scenario_new(lua_State *L)
         default_field(L, 1, "cluster", "h100-spine-leaf");
         const struct nest_node *root = nest_tree_of(L, 1, scenario->arena);
         status = nest_scenario_from_tree(library, root, scenario->arena, &scenario->spec, &errors);
+    }
+    if (status == NEST_OK) {
+        const struct nest_scripts_options options = {.library = library,
+                                                     .cancel = api_of(L)->cancel};
+        status = nest_scripts_open(&options, scenario->spec.scripts, scenario->spec.script,
+                                   &scenario->scripts, &errors);
     }
     if (status != NEST_OK) {
         return nest_raise_errors(L, &errors);
@@ -268,7 +279,6 @@ static int scenario_pin(lua_State *L)
 static int scenario_override(lua_State *L)
 {
     check(L, 1);
-    luaL_checktype(L, 2, LUA_TTABLE);
     lua_settop(L, 2);
     nest_override_check(L, 2);
     lua_setiuservalue(L, 1, USER_OVERRIDES);
@@ -332,27 +342,59 @@ static struct nest_arena *push_problem(lua_State *L, const struct scenario *scen
     return arena;
 }
 
+/* From here on the problem has the overrides of the scenario at index, its scripts' first, and the
+ * sandbox is paused. */
+static void begin_pricing(lua_State *L, int index, struct nest_problem *problem,
+                          struct nest_arena *arena)
+{
+    struct scenario *scenario = check(L, index);
+    const bool live = lua_getiuservalue(L, index, USER_OVERRIDES) == LUA_TTABLE;
+    if (live || scenario->scripts) {
+        struct nest_override_run *run = nest_scripts_run(scenario->scripts, problem, arena);
+        if (!run) {
+            luaL_error(L, "not enough memory");
+            return;
+        }
+        if (live) {
+            lua_pushvalue(L, -1);
+            lua_rawsetp(L, LUA_REGISTRYINDEX, scenario);
+            (void)nest_override_add(run, L, scenario);
+        }
+        problem->overrides = &run->record;
+    }
+    lua_pop(L, 1);
+    nest_sandbox_pause(L);
+}
+
+/* Raises the first fault of an override. The record stays for whoever explains the answer. */
+static void end_pricing(lua_State *L, const struct nest_problem *problem, struct nest_arena *arena)
+{
+    struct nest_errors errors;
+    nest_sandbox_resume(L);
+    nest_errors_init(&errors, arena);
+    const enum nest_status status = nest_problem_fault(problem, &errors);
+    nest_sandbox_check(L);
+    if (status == NEST_NO_MEMORY) {
+        luaL_error(L, "not enough memory");
+    } else if (status != NEST_OK) {
+        nest_raise_errors(L, &errors);
+    }
+}
+
 static int solve(lua_State *L, const struct nest_api *api, int index, int top)
 {
     const struct scenario *scenario = check(L, index);
     struct nest_problem problem;
-    struct nest_override_run hooks;
-    lua_getiuservalue(L, index, USER_OVERRIDES);
-    const int overrides = lua_gettop(L);
     struct nest_arena *arena = push_problem(L, scenario, &problem);
-    nest_override_begin(L, overrides, &problem, arena, &hooks);
     const struct nest_solve_options options = {
         .top = top,
         .threads = api->threads > 0 ? api->threads : 1,
-        .exhaustive = hooks.record.collective != NULL || hooks.record.transfer != NULL,
         .cancel = api->cancel,
     };
     struct nest_result result;
-    nest_sandbox_pause(L);
+    begin_pricing(L, index, &problem, arena);
     const enum nest_status status = nest_solve(&problem, &options, arena, &result);
-    nest_sandbox_resume(L);
-    nest_override_end(L, &problem, &hooks);
-    nest_sandbox_check(L);
+    end_pricing(L, &problem, arena);
     if (status == NEST_NO) {
         return push_reason(L, &result.errors);
     }
@@ -391,13 +433,9 @@ static int push_plan(lua_State *L, int index, struct nest_problem *problem,
 {
     const struct scenario *scenario = check(L, index);
     struct nest_prediction prediction;
-    struct nest_override_run hooks;
-    lua_getiuservalue(L, index, USER_OVERRIDES);
-    nest_override_begin(L, lua_gettop(L), problem, arena, &hooks);
-    nest_sandbox_pause(L);
+    begin_pricing(L, index, problem, arena);
     const bool priced = nest_plan_evaluate(problem, plan, arena, &prediction);
-    nest_sandbox_resume(L);
-    nest_override_end(L, problem, &hooks);
+    end_pricing(L, problem, arena);
     if (!priced) {
         return luaL_error(L, "not enough memory");
     }

@@ -6,6 +6,7 @@
 #include "base/strbuf.h"
 #include "input/set.h"
 #include "plan/problem.h"
+#include "script/scripts.h"
 
 enum { SCENARIO_TEXT_MAX = 1 << 24 };
 
@@ -27,13 +28,21 @@ struct nest_document *nest_document_derive(struct nest_document *parent)
         document->scenario = parent->scenario;
         document->scenario.cluster.device = &document->scenario.device;
         document->root = parent->root;
+        document->scripts = nest_scripts_retain(parent->scripts);
     }
     return document;
 }
 
 enum nest_status nest_document_finish(struct nest_document *document, struct nest_errors *errors)
 {
-    return nest_problem_build(&document->scenario, &document->arena, &document->problem, errors);
+    const enum nest_status status =
+        nest_problem_build(&document->scenario, &document->arena, &document->problem, errors);
+    if (status != NEST_OK) {
+        return status;
+    }
+    return nest_scripts_attach(document->scripts, &document->problem, &document->answers)
+               ? NEST_OK
+               : NEST_NO_MEMORY;
 }
 
 bool nest_document_rename(struct nest_document *document, const char *file)
@@ -57,6 +66,8 @@ void nest_document_release(struct nest_document *document)
 {
     while (document && atomic_fetch_sub(&document->references, 1) == 1) {
         struct nest_document *parent = document->parent;
+        nest_scripts_release(document->scripts);
+        nest_arena_free(&document->answers);
         nest_arena_free(&document->arena);
         free(document->file);
         free(document);

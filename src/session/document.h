@@ -16,7 +16,9 @@ struct nest_document {
     struct nest_arena arena;
     struct nest_scenario_spec scenario;
     struct nest_problem problem;
-    struct nest_document *root; /* the loaded scenario it comes from; itself if it is one */
+    struct nest_scripts *scripts; /* whose overrides the problem has; NULL: none */
+    struct nest_arena answers;    /* of theirs; only whoever prices the problem touches it */
+    struct nest_document *root;   /* the loaded scenario it comes from; itself if it is one */
     char *file; /* of a root: where it is saved, or NULL; only the commanding thread touches it */
 };
 
@@ -26,7 +28,7 @@ struct nest_document *nest_document_new(void);
 /* A copy of parent's scenario that may be edited until nest_document_finish. */
 struct nest_document *nest_document_derive(struct nest_document *parent);
 
-/* Expands the model, builds the cluster, gathers the problem. */
+/* Expands the model, builds the cluster, gathers the problem with the overrides of the scripts. */
 enum nest_status nest_document_finish(struct nest_document *document, struct nest_errors *errors);
 
 /* Names the file of the document's root (NULL: none); false when memory is out. */

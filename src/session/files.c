@@ -194,6 +194,9 @@ enum nest_status nest_session_command(const struct nest_session *session, struct
     if (request.cluster) {
         add_option(out, "--cluster", request.cluster);
     }
+    for (int i = plain->scenario.scripts; i < scenario->scripts; i++) {
+        add_option(out, "--script", scenario->script[i].path);
+    }
     add_sets(plain, document, &scratch, out);
     add_pins(plain, document, &scratch, out);
     nest_arena_free(&scratch);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "input/set.h"
+#include "script/scripts.h"
 #include "script/topology.h"
 #include "session/change.h"
 #include "session/internal.h"
@@ -186,7 +187,12 @@ enum nest_status nest_session_read(const struct nest_session *session,
     enum nest_status status =
         nest_load_scenario(&session->library, request, &(*out)->arena, &(*out)->scenario, errors);
     if (status == NEST_OK) {
+        const struct nest_scripts_options options = {.library = &session->library};
         (*out)->scenario.cluster.device = &(*out)->scenario.device;
+        status = nest_scripts_open(&options, (*out)->scenario.scripts, (*out)->scenario.script,
+                                   &(*out)->scripts, errors);
+    }
+    if (status == NEST_OK) {
         status = nest_document_rename(*out, request->scenario) ? nest_document_finish(*out, errors)
                                                                : NEST_NO_MEMORY;
     }

@@ -26,6 +26,13 @@ static int longest_run(const struct nest_model *model)
     return longest;
 }
 
+bool nest_bounds_hold(const struct nest_problem *problem)
+{
+    const struct nest_overrides *o = problem->overrides;
+    return o == NULL ||
+           !(o->collective || o->transfer || o->memory || o->reserve || o->load || o->step);
+}
+
 bool nest_bounds_init(struct nest_bounds *bounds, const struct nest_space *space,
                       struct nest_arena *arena)
 {
@@ -96,7 +103,9 @@ nest_ps nest_bounds_link(const struct nest_bounds *bounds, int64_t block, int64_
     nest_ps least = NEST_PS_MAX;
     for (int l = 0; l < problem->cluster->levels; l++) {
         if (problem->cluster->level[l].capacity >= 2 * block) {
-            least = lesser(least, nest_problem_transfer(problem, l, block, (double)bytes));
+            const struct nest_message message = {
+                .level = l, .block = block, .bytes = (double)bytes};
+            least = lesser(least, nest_problem_transfer(problem, &message));
         }
     }
     return least < NEST_PS_MAX ? least : 0;
@@ -202,7 +211,7 @@ nest_ps nest_bound_least(const struct nest_bounds *bounds, const struct nest_fam
         const int64_t room = problem->cluster->devices / (family->tp[0] * family->strategy.cp * dp);
         const int64_t pp = room < problem->model->layers ? room : problem->model->layers;
         const int64_t microbatches =
-            problem->train.global_batch / (family->strategy.micro_batch * dp);
+            nest_problem_microbatches(problem, family->strategy.micro_batch, dp);
         const nest_ps even = (bound->total + pp - 1) / pp;
         least = lesser(least, microbatches * (even > bound->largest ? even : bound->largest));
     }

@@ -25,6 +25,9 @@ struct nest_bounds {
     nest_ps *least;              /* [kinds] scratch */
 };
 
+/* False where an override makes every bound inadmissible. */
+bool nest_bounds_hold(const struct nest_problem *problem);
+
 /* In place: not to be copied. Borrows space, takes scratch from arena. False: memory is out. */
 bool nest_bounds_init(struct nest_bounds *bounds, const struct nest_space *space,
                       struct nest_arena *arena);

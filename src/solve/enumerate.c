@@ -68,6 +68,14 @@ static void divisors(int64_t n, int64_t most, struct values *out)
     qsort(out->value, (size_t)out->count, sizeof *out->value, compare_int64);
 }
 
+static void counting(int64_t most, struct values *out)
+{
+    out->count = 0;
+    for (int64_t v = 1; v <= most; v++) {
+        add(out, v);
+    }
+}
+
 static void powers_of_two(int64_t most, struct values *out)
 {
     out->count = 0;
@@ -206,17 +214,19 @@ static void keep_mixed(struct maker *m, const struct nest_family *all)
     }
 }
 
-/* Every dp that divides what the micro batch leaves of the global batch. */
+/* Every dp that divides what the micro batch leaves of the global batch; where it may be ragged,
+ * every one that has a microbatch for each replica. */
 static void list_dp(struct maker *m, const struct nest_family *family)
 {
     const int64_t batch = m->problem->train.global_batch;
     const int64_t micro_batch = family->strategy.micro_batch;
     m->dp.count = 0;
-    if (batch % micro_batch != 0) {
-        return;
+    const int64_t most = m->problem->cluster->devices / (family->tp[0] * family->strategy.cp);
+    if (m->problem->allow_ragged_batch) {
+        counting(batch / micro_batch < most ? batch / micro_batch : most, &m->dp);
+    } else if (batch % micro_batch == 0) {
+        divisors(batch / micro_batch, most, &m->dp);
     }
-    divisors(batch / micro_batch,
-             m->problem->cluster->devices / (family->tp[0] * family->strategy.cp), &m->dp);
     int kept = 0;
     for (int i = 0; i < m->dp.count; i++) {
         if (allows(m->problem, NEST_PIN_DP, m->dp.value[i])) {
@@ -328,7 +338,7 @@ static bool legal_grid(const struct nest_space *space, const struct nest_family 
         return false;
     }
     const int64_t m =
-        space->problem->train.global_batch / (family->strategy.micro_batch * grid->dp);
+        nest_problem_microbatches(space->problem, family->strategy.micro_batch, grid->dp);
     return m >= grid->pp && m % grid->pp == 0;
 }
 

@@ -12,6 +12,7 @@ struct builder {
     struct nest_arena *arena;
     struct nest_layout *layout;
     int zeros;
+    bool packed;
 };
 
 static int64_t block_of(const struct nest_strategy *strategy, int64_t tp)
@@ -123,13 +124,12 @@ static int compare_places(const void *a, const void *b)
 }
 
 /* The ends that a block may have whose successor starts at `start`. */
-static int right_ends(const struct nest_cluster *cluster, int64_t start,
-                      int64_t end[NEST_MAX_LEVELS + 1])
+static int right_ends(const struct builder *b, int64_t start, int64_t end[NEST_MAX_LEVELS + 1])
 {
     int count = 0;
     end[count++] = start;
-    for (int m = 0; m < cluster->levels; m++) {
-        const int64_t e = start > 0 ? boundary_before(cluster, m, start) : 0;
+    for (int m = 0; m < b->cluster->levels && !b->packed; m++) {
+        const int64_t e = start > 0 ? boundary_before(b->cluster, m, start) : 0;
         if (e < end[count - 1]) {
             end[count++] = e;
         }
@@ -143,7 +143,7 @@ static void add_places(struct builder *b, int s, int64_t start)
     struct nest_layout *layout = b->layout;
     const int64_t narrowest = block_of(b->strategy, layout->tp[0]);
     int64_t end[NEST_MAX_LEVELS + 1];
-    const int ends = right_ends(b->cluster, start, end);
+    const int ends = right_ends(b, start, end);
     for (int t = 0; t < layout->widths; t++) {
         for (int i = 0; i < ends; i++) {
             const int64_t x = end[i] - block_of(b->strategy, layout->tp[t]);
@@ -183,7 +183,7 @@ static bool follows(struct builder *b, const struct nest_place *place,
 {
     const int64_t own_end = place->x + block_of(b->strategy, b->layout->tp[place->width]);
     int64_t end[NEST_MAX_LEVELS + 1];
-    const int ends = right_ends(b->cluster, successor->x, end);
+    const int ends = right_ends(b, successor->x, end);
     for (int i = 0; i < ends; i++) {
         if (end[i] == own_end) {
             return true;
@@ -250,7 +250,7 @@ static bool make_arcs(struct builder *b, int s)
 }
 
 bool nest_layout_build(const struct nest_cluster *cluster, const struct nest_strategy *strategy,
-                       int stages, int widths, const int64_t *tp, int zeros,
+                       int stages, int widths, const int64_t *tp, int zeros, bool packed,
                        struct nest_arena *arena, struct nest_layout *out)
 {
     *out = (struct nest_layout){.stages = stages, .widths = widths, .tp = tp};
@@ -259,7 +259,7 @@ bool nest_layout_build(const struct nest_cluster *cluster, const struct nest_str
     if (!out->count || !out->place) {
         return false;
     }
-    struct builder b = {cluster, strategy, arena, out, zeros};
+    struct builder b = {cluster, strategy, arena, out, zeros, packed};
     for (int s = 1; s <= stages; s++) {
         if (!make_places(&b, s) || !make_arcs(&b, s)) {
             return false;

@@ -54,10 +54,10 @@ int64_t *nest_layout_spans(const struct nest_cluster *cluster, const struct nest
                            int stages, int widths, const int64_t *tp, struct nest_arena *arena,
                            int *count);
 
-/* All places of all stages for the span of strategy. tables are left NULL, zeros wide. False when
- * memory is out. Borrows tp. */
+/* All places of all stages for the span of strategy; packed: side by side, at its right end. tables
+ * are left NULL, zeros wide. False when memory is out. Borrows tp. */
 bool nest_layout_build(const struct nest_cluster *cluster, const struct nest_strategy *strategy,
-                       int stages, int widths, const int64_t *tp, int zeros,
+                       int stages, int widths, const int64_t *tp, int zeros, bool packed,
                        struct nest_arena *arena, struct nest_layout *out);
 
 #endif

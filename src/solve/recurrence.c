@@ -21,13 +21,15 @@ static void price(const struct nest_cost_table *table, int first, int last,
     };
     struct nest_stage_cost cost;
     nest_stage_cost(table, &query, &cost);
+    const int64_t kept = nest_stage_kept(table, first, last, mode).each;
     *out = (struct nest_terms){
-        .busy = cost.fw + cost.bw,
+        .fw = cost.fw,
         .bw = cost.bw,
+        .recompute = cost.recompute,
         .sync = cost.sync,
         .optimizer = cost.optimizer,
-        .fixed = cost.memory.total - cost.memory.activations,
-        .activations = cost.memory.activations,
+        .fixed = cost.memory.total - kept,
+        .activations = kept,
     };
 }
 
@@ -60,16 +62,21 @@ static bool price_layers(struct nest_recurrence *r, const struct nest_choice *c,
                          struct nest_link out, struct nest_stage_cost *cost)
 {
     const struct nest_chain *chain = r->chain;
-    const struct nest_terms *terms =
-        terms_of(r, c->place->table[c->zero], c->first, c->last, chain->mode[c->mode]);
-    const int64_t in_flight = c->s < chain->microbatches ? c->s : chain->microbatches;
+    const struct nest_cost_table *table = c->place->table[c->zero];
+    const enum nest_recompute mode = chain->mode[c->mode];
+    const struct nest_terms *terms = terms_of(r, table, c->first, c->last, mode);
+    const int64_t m = chain->frame.microbatches;
+    const int64_t in_flight = c->s < m ? c->s : m;
     if (terms->fixed + in_flight * terms->activations > chain->memory_limit) {
         return false;
     }
+    cost->fw = terms->fw;
     cost->bw = terms->bw;
+    cost->recompute = terms->recompute;
     cost->in = transfer(r, c->first - 1, c->in);
-    cost->out = transfer(r, c->last, out);
-    cost->load = terms->busy + cost->in + cost->out;
+    cost->out = gradient(r, c->last, out);
+    cost->load = nest_load_compose(&table->load[mode][c->first == 0][c->last == chain->layers - 1],
+                                   cost, terms->fw + terms->bw + cost->in + cost->out);
     cost->sync = terms->sync;
     cost->optimizer = terms->optimizer;
     return true;
@@ -105,7 +112,7 @@ static bool price_columns(struct nest_recurrence *r, const struct nest_choice *c
         .stages = stages,
         .in_level = c->s == stages ? interleave->wrap_level : c->in.level,
         .out_level = c->s == 1 ? interleave->wrap_level : out.level,
-        .microbatches = chain->microbatches,
+        .microbatches = chain->frame.microbatches,
         .pp_overlap = interleave->pp_overlap,
     };
     nest_interleave_ranges(interleave, chain->layers, c->first, c->last, r->range);
@@ -126,7 +133,9 @@ static struct nest_label combine(const struct nest_recurrence *r, const struct n
                                  const struct nest_stage_cost *stage, const struct nest_label *rest)
 {
     return (struct nest_label){
-        nest_step_prepend(stage, rest->step, r->virtual_stages),
+        nest_step_prepend(
+            stage, nest_step_tail(&r->chain->frame.rule, stage, c->s == r->chain->layout->stages),
+            rest->step, r->chain->frame.virtual_stages),
         rest->used + r->chain->layout->tp[c->place->width],
     };
 }
@@ -272,7 +281,6 @@ enum nest_status nest_recurrence_solve(struct nest_recurrence *r, const struct n
     r->pool_count = 0;
     r->out_of_memory = false;
     r->call++;
-    r->virtual_stages = chain->interleave ? chain->interleave->chunks : 1;
     const int stages = chain->layout->stages;
     if (!nest_recurrence_reserve(r)) {
         return NEST_NO_MEMORY;

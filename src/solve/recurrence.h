@@ -51,7 +51,7 @@ struct nest_chain {
     int modes;
     enum nest_recompute mode[NEST_RECOMPUTES]; /* the recompute modes allowed, ascending */
     int zeros;                                 /* tables per place */
-    int64_t microbatches;                      /* M */
+    struct nest_step_frame frame;              /* M, v and how the step is composed */
     int64_t memory_limit;
 };
 

@@ -10,6 +10,13 @@ struct front {
     bool empty;
 };
 
+/* The tail of the front's open stage. */
+static nest_ps own_tail(const struct nest_recurrence *r, const struct front *front,
+                        const struct nest_stage_cost *stage)
+{
+    return nest_step_tail(&r->chain->frame.rule, stage, front->open.s == r->chain->layout->stages);
+}
+
 /* The front with its open stage priced. */
 static struct front close_front(struct nest_recurrence *r, const struct front *front,
                                 struct nest_link link)
@@ -17,11 +24,11 @@ static struct front close_front(struct nest_recurrence *r, const struct front *f
     struct front f = *front;
     struct nest_stage_cost stage;
     if (!f.empty && nest_recurrence_price(r, &f.open, link, &stage)) {
-        const nest_ps tail = nest_step_tail(&stage) - f.drained;
+        const nest_ps tail = own_tail(r, &f, &stage) - f.drained;
         f.step.bottleneck = stage.load > f.step.bottleneck ? stage.load : f.step.bottleneck;
         f.step.fill += stage.load;
         f.step.tail = tail > f.step.tail ? tail : f.step.tail;
-        f.drained += nest_step_drain(&stage, r->virtual_stages);
+        f.drained += nest_step_drain(&stage, r->chain->frame.virtual_stages);
         f.used += r->chain->layout->tp[f.open.place->width];
     }
     return f;
@@ -42,9 +49,8 @@ static struct nest_target complete(const struct nest_recurrence *r, const struct
         .fill = front->step.fill + rest->step.fill,
         .tail = tail > front->step.tail ? tail : front->step.tail,
     };
-    return (struct nest_target){
-        nest_step_time(whole, r->chain->microbatches, r->virtual_stages, tied),
-        front->used + rest->used};
+    return (struct nest_target){nest_step_time(&r->chain->frame, whole, tied),
+                                front->used + rest->used};
 }
 
 /* The best plan that starts with front and c. */

@@ -98,7 +98,7 @@ static nest_ps least_between(const struct nest_chain *chain, int first, int last
             for (int z = 0; z < chain->zeros; z++) {
                 for (int m = 0; m < chain->modes; m++) {
                     const nest_ps busy =
-                        nest_stage_busy(layout->place[s][p].table[z], first, last, chain->mode[m]);
+                        nest_table_least(layout->place[s][p].table[z], first, last, chain->mode[m]);
                     least = busy < least ? busy : least;
                 }
             }
@@ -114,12 +114,20 @@ static nest_ps least_transfer(const struct nest_recurrence *r, int after)
     for (int s = 1; s < layout->stages; s++) {
         for (int p = 0; p < layout->count[s]; p++) {
             for (int l = 0; l < layout->place[s][p].links; l++) {
-                const nest_ps time = transfer(r, after, layout->place[s][p].link[l]);
-                least = time < least ? time : least;
+                const nest_ps there = transfer(r, after, layout->place[s][p].link[l]);
+                const nest_ps back = gradient(r, after, layout->place[s][p].link[l]);
+                least = there < least ? there : least;
+                least = back < least ? back : least;
             }
         }
     }
     return least;
+}
+
+/* True where a rule may leave transfers out of loads. */
+static bool composed(const struct nest_chain *chain)
+{
+    return chain->layout->place[1][0].table[0]->load[chain->mode[0]][0][0].rows > 0;
 }
 
 /* Cut `cut` has the layers of cut `before` and one more, of that least time. */
@@ -132,7 +140,7 @@ static void add_layer(struct nest_recurrence *r, int cut, int before, nest_ps ti
 static void prepare_cuts(struct nest_recurrence *r)
 {
     const struct nest_cuts *cuts = r->chain->cuts;
-    r->least_link = NEST_PS_MAX;
+    r->least_link = composed(r->chain) ? 0 : NEST_PS_MAX;
     for (int c = 1; c < cuts->count; c++) {
         const int before = cuts->parent[c];
         add_layer(r, c, before, least_between(r->chain, before, c - 1));
@@ -147,12 +155,14 @@ static void prepare_cuts(struct nest_recurrence *r)
 static void prepare_layers(struct nest_recurrence *r)
 {
     const struct nest_chain *chain = r->chain;
-    r->least_link = NEST_PS_MAX;
+    r->least_link = composed(chain) ? 0 : NEST_PS_MAX;
     for (int i = 0; i < chain->layers; i++) {
         const bool same = i > 0 && chain->kind_of[i] == chain->kind_of[i - 1];
         r->least[i + 1] = same ? r->least[i] : least_between(chain, i, i);
         r->run_start[i] = same ? r->run_start[i - 1] : i;
-        if ((!same || chain->uneven) && i + 1 < chain->layers) {
+        const bool inside = same && !chain->uneven && i + 1 < chain->layers &&
+                            chain->kind_of[i + 1] == chain->kind_of[i];
+        if (!inside && i + 1 < chain->layers) {
             const nest_ps link = least_transfer(r, i);
             r->least_link = link < r->least_link ? link : r->least_link;
         }
@@ -207,5 +217,5 @@ bool nest_recurrence_hopeless(const struct nest_recurrence *r, struct nest_step 
         step.bottleneck = most > step.bottleneck ? most : step.bottleneck;
     }
     step.tail = 0;
-    return nest_step_time(step, r->chain->microbatches, r->virtual_stages, 0) > r->limit;
+    return nest_step_time(&r->chain->frame, step, 0) > r->limit;
 }

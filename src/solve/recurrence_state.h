@@ -17,7 +17,7 @@ struct nest_set {
 
 /* What a stage costs whatever its neighbours and its distance from the end. */
 struct nest_terms {
-    nest_ps busy, bw, sync, optimizer;
+    nest_ps fw, bw, recompute, sync, optimizer;
     int64_t fixed;       /* bytes without activations */
     int64_t activations; /* bytes per microbatch in flight */
 };
@@ -54,8 +54,7 @@ struct nest_recurrence {
     uint64_t call;
     struct nest_range *range; /* [chunks] of the stage being priced */
     size_t range_capacity;
-    int64_t virtual_stages; /* v */
-    nest_ps least_link;     /* no transfer of this chain is cheaper */
+    nest_ps least_link; /* no transfer of this chain is cheaper */
     int64_t states;
     bool out_of_memory;
     const struct nest_chain *chain;
@@ -142,10 +141,16 @@ static inline struct nest_set *set_at(const struct nest_recurrence *r, int s, in
                    (size_t)link];
 }
 
-/* c(l) of the boundary after layer `after`: the narrower end divides the tensor. */
+/* c(l) of the activation after layer `after`: the narrower end divides the tensor. */
 static inline nest_ps transfer(const struct nest_recurrence *r, int after, struct nest_link link)
 {
     return link.level < 0 ? 0 : nest_stage_transfer(r->carrier[link.width], after, link.level);
+}
+
+/* The same of its gradient. */
+static inline nest_ps gradient(const struct nest_recurrence *r, int after, struct nest_link link)
+{
+    return link.level < 0 ? 0 : nest_stage_return(r->carrier[link.width], after, link.level);
 }
 
 /* False where an interleaved chain fixes the ends of the pipeline elsewhere. */

@@ -11,7 +11,7 @@ static nest_ps lesser(nest_ps a, nest_ps b)
 static int64_t microbatches(const struct nest_bounds *bounds, const struct nest_family *family,
                             int64_t dp)
 {
-    return bounds->problem.train.global_batch / (family->strategy.micro_batch * dp);
+    return nest_problem_microbatches(&bounds->problem, family->strategy.micro_batch, dp);
 }
 
 /* ---- Measuring ---- */
@@ -61,11 +61,10 @@ static void measure_ends(const struct nest_problem *problem, const struct nest_s
                          const struct nest_bound *bound, const struct nest_strategy *strategy,
                          struct nest_room *out)
 {
-    const struct nest_device_spec *device = problem->cluster->device;
     struct nest_layer_cost cost;
-    out->limit =
-        problem->memory_limit -
-        (int64_t)(device->reserve_base + nest_groups_in_use(strategy) * device->reserve_per_group);
+    struct nest_reserve reserve;
+    nest_reserve_of(problem, strategy, &reserve);
+    out->limit = problem->memory_limit - reserve.base;
     if (bound->has_first) {
         nest_layer_price(problem, &bound->first, strategy, &nest_bounds_alone, space->mode[0],
                          &cost);
@@ -315,7 +314,11 @@ static nest_ps least_tail(const struct fitting *f, int64_t columns, nest_ps b)
 static nest_ps step_with(const struct fitting *f, nest_ps b, nest_ps tail)
 {
     const struct nest_step step = {b, b > f->fill ? b : f->fill, tail};
-    return nest_step_time(step, f->room->microbatches, f->grid->virtual_stages, 0);
+    const struct nest_step_frame frame = {
+        .microbatches = f->room->microbatches,
+        .virtual_stages = f->grid->virtual_stages,
+    };
+    return nest_step_time(&frame, step, 0);
 }
 
 /* With several widths nothing but time is measured. */

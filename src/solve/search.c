@@ -352,8 +352,9 @@ static void solve(struct search *s, struct nest_single *single, const struct nod
     s->working++;
     pthread_mutex_unlock(&s->lock);
     const enum nest_status status =
-        solve_wider(single, &s->space->family[node->family], &s->bound[node->family], &strategy,
-                    node, limit, &plan, &step);
+        solve_wider(single, &s->space->family[node->family],
+                    s->options->exhaustive ? NULL : &s->bound[node->family], &strategy, node, limit,
+                    &plan, &step);
     pthread_mutex_lock(&s->lock);
     s->working--;
     s->progress.solved++;
@@ -375,7 +376,7 @@ static bool cancelled(const struct search *s)
 static void work(struct search *s, struct nest_single *single)
 {
     while (s->status == NEST_OK && (s->count > 0 || s->working > 0)) {
-        if (cancelled(s)) {
+        if (cancelled(s) || nest_problem_fault(s->space->problem, NULL) != NEST_OK) {
             s->status = NEST_CANCELLED;
         } else if (s->count == 0) {
             pthread_cond_wait(&s->changed, &s->lock);
@@ -461,7 +462,9 @@ enum nest_status nest_search(const struct nest_space *space,
                              const struct nest_solve_options *options, nest_ps limit,
                              struct nest_arena *arena, struct nest_result *out)
 {
-    struct search s = {.space = space, .options = options, .limit = limit, .room_family = -1};
+    struct nest_solve_options asked = *options;
+    asked.exhaustive = options->exhaustive || !nest_bounds_hold(space->problem);
+    struct search s = {.space = space, .options = &asked, .limit = limit, .room_family = -1};
     pthread_mutex_init(&s.lock, NULL);
     pthread_cond_init(&s.changed, NULL);
     s.best = calloc((size_t)options->top, sizeof *s.best);

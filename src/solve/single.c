@@ -17,6 +17,7 @@ struct task {
     const struct nest_bound *bound;
     struct nest_strategy strategy;
     int stages;
+    struct nest_step_frame frame;
     int zeros;
     int zero[NEST_ZEROS];
     struct priced *tables; /* of the current span */
@@ -108,7 +109,7 @@ static bool is_promising(const struct task *task)
     struct nest_placement placement[PLACES_MAX];
     struct nest_room room;
     int places = 0;
-    if (task->limit == NEST_PS_MAX || task->family->widths > 1 || task->zeros > 1) {
+    if (!task->bound || task->limit == NEST_PS_MAX || task->family->widths > 1 || task->zeros > 1) {
         return true;
     }
     for (const struct priced *p = task->tables; p; p = p->next) {
@@ -293,9 +294,11 @@ static bool has_least_links(const struct nest_layout *layout)
     for (int s = 1; s < layout->stages; s++) {
         const int level = layout->place[s][0].link[0].level;
         for (int i = 0; i + 2 < table->cuts; i++) {
-            const nest_ps time = nest_stage_transfer(table, i, level);
+            const nest_ps there = nest_stage_transfer(table, i, level);
+            const nest_ps back = nest_stage_return(table, i, level);
             for (int l = 0; l < table->levels; l++) {
-                if (nest_stage_transfer(table, i, l) < time) {
+                if (nest_stage_transfer(table, i, l) < there ||
+                    nest_stage_return(table, i, l) < back) {
                     return false;
                 }
             }
@@ -332,7 +335,8 @@ static enum nest_status solve_span(struct task *task, bool packed)
     struct nest_layout layout;
     task->tables = NULL;
     if (!nest_layout_build(problem->cluster, s, task->stages, task->family->widths,
-                           task->family->tp, task->zeros, &task->single->arena, &layout) ||
+                           task->family->tp, task->zeros, problem->packed, &task->single->arena,
+                           &layout) ||
         !attach_tables(task, &layout)) {
         return NEST_NO_MEMORY;
     }
@@ -353,7 +357,7 @@ static enum nest_status solve_span(struct task *task, bool packed)
         .uneven = problem->model->crossing != NULL,
         .modes = space->modes,
         .zeros = task->zeros,
-        .microbatches = problem->train.global_batch / (s->micro_batch * nest_strategy_dp(s)),
+        .frame = task->frame,
         .memory_limit = problem->memory_limit,
     };
     memcpy(chain.mode, space->mode, sizeof chain.mode);
@@ -372,6 +376,10 @@ enum nest_status nest_single_solve(struct nest_single *single, const struct nest
                         .strategy = *strategy,
                         .stages = stages,
                         .limit = limit};
+    task.frame = nest_step_frame_of(single->space->problem, strategy, stages);
+    if (task.frame.rule.refused) {
+        return NEST_NO;
+    }
     list_zeros(&task);
     int spans;
     const int64_t *span = nest_layout_spans(single->space->problem->cluster, strategy, stages,
@@ -380,6 +388,10 @@ enum nest_status nest_single_solve(struct nest_single *single, const struct nest
         return NEST_NO_MEMORY;
     }
     for (int k = 0; k < spans; k++) {
+        const int64_t wanted = single->space->problem->span;
+        if (wanted > 0 && span[k] != wanted) {
+            continue;
+        }
         task.strategy.span = span[k];
         if (solve_span(&task, k == 0) == NEST_NO_MEMORY) {
             return NEST_NO_MEMORY;

@@ -18,9 +18,10 @@ struct nest_single {
 enum nest_status nest_single_init(struct nest_single *single, const struct nest_bounds *bounds);
 void nest_single_free(struct nest_single *single);
 
-/* bound is that of the family. The best plan of the strategy (its span is chosen here) whose step
- * time is at most limit; first in the order of nest_plan_compare among equals. out lives until the
- * next call. NEST_OK, NEST_NO when there is none, NEST_NO_MEMORY. */
+/* bound is that of the family, NULL where no bounds are wanted. The best plan of the strategy (its
+ * span is chosen here) whose step time is at most limit; first in the order of nest_plan_compare
+ * among equals. out lives until the next call. NEST_OK, NEST_NO when there is none, NEST_NO_MEMORY.
+ */
 enum nest_status nest_single_solve(struct nest_single *single, const struct nest_family *family,
                                    const struct nest_bound *bound,
                                    const struct nest_strategy *strategy, int stages, nest_ps limit,

@@ -51,6 +51,10 @@ static enum nest_status solve_within(const struct nest_problem *problem,
         (status == NEST_NO || (status == NEST_OK && out->count < options->top))) {
         status = nest_search(&space, options, NEST_PS_MAX, arena, out);
     }
+    const enum nest_status fault = nest_problem_fault(problem, &out->errors);
+    if (fault != NEST_OK) {
+        return fault;
+    }
     if (status == NEST_NO) {
         nest_explain_infeasible(&space, options, arena, &out->errors);
     }

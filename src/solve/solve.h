@@ -40,8 +40,9 @@ struct nest_result {
     struct nest_errors errors;
 };
 
-/* NEST_OK with a plan, NEST_NO when no plan is feasible (errors say why), NEST_CANCELLED,
- * NEST_NO_MEMORY. Everything in out lives in arena. */
+/* NEST_OK with a plan, NEST_NO when no plan is feasible (errors say why), NEST_BAD_INPUT when an
+ * override failed (errors say where), NEST_CANCELLED, NEST_NO_MEMORY. Everything in out lives in
+ * arena. */
 enum nest_status nest_solve(const struct nest_problem *problem,
                             const struct nest_solve_options *options, struct nest_arena *arena,
                             struct nest_result *out);

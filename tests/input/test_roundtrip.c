@@ -176,7 +176,7 @@ static void assert_same(struct test_input *input, const struct nest_scenario_spe
     }
     assert_int_equal(a->scripts, b->scripts);
     for (int i = 0; i < a->scripts; i++) {
-        assert_string_equal(a->script[i], b->script[i]);
+        assert_string_equal(a->script[i].path, b->script[i].path);
     }
     assert_same_clusters(&a->cluster, &b->cluster);
     assert_same_profiles(&a->model, &b->model);

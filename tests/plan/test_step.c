@@ -38,6 +38,8 @@ static nest_ps written_out(const struct nest_stage_cost *stage, int s, int64_t m
     return m * bottleneck + sum - bottleneck + worst + tied;
 }
 
+static const struct nest_step_rule plain = {.given = false};
+
 static void prepending_agrees_with_the_formula(void **unused)
 {
     (void)unused;
@@ -55,11 +57,12 @@ static void prepending_agrees_with_the_formula(void **unused)
         }
         struct nest_step step = NEST_STEP_EMPTY;
         for (int i = s - 1; i >= 0; i--) {
-            step = nest_step_prepend(&stage[i], step, 1);
+            step = nest_step_prepend(&stage[i], nest_step_tail(&plain, &stage[i], i == 0), step, 1);
         }
         const int64_t m = 1 + below(64);
         const nest_ps tied = below(20);
-        assert_int_equal(nest_step_time(step, m, 1, tied), written_out(stage, s, m, tied));
+        const struct nest_step_frame frame = {.microbatches = m, .virtual_stages = 1};
+        assert_int_equal(nest_step_time(&frame, step, tied), written_out(stage, s, m, tied));
     }
 }
 
@@ -70,10 +73,12 @@ static void interleaving_halves_the_bubble(void **unused)
     (void)unused;
     const struct nest_stage_cost stage = {.bw = 6, .fw = 4, .load = 10};
     struct nest_step step = NEST_STEP_EMPTY;
-    step = nest_step_prepend(&stage, step, 1);
-    step = nest_step_prepend(&stage, step, 1);
-    assert_int_equal(nest_step_time(step, 4, 1, 0), 50);
-    assert_int_equal(nest_step_time(step, 4, 2, 0), 45);
+    step = nest_step_prepend(&stage, 0, step, 1);
+    step = nest_step_prepend(&stage, 0, step, 1);
+    struct nest_step_frame frame = {.microbatches = 4, .virtual_stages = 1};
+    assert_int_equal(nest_step_time(&frame, step, 0), 50);
+    frame.virtual_stages = 2;
+    assert_int_equal(nest_step_time(&frame, step, 0), 45);
 }
 
 /* Megatron-LM, framework_rules 1.3: p=4, v=2, M=16 keeps 11, 9, 7, 5 chunks; v=5, M=32 23, 21,

@@ -171,11 +171,11 @@ static void test_mistakes_show_their_line(void **state)
         {"local t = {} t.a = t\nnest.scenario(t)\n", 2, "nested too deeply"},
         {"local s = nest.scenario {}\ns:override {compute = function()\n  return -1, 0\nend}\n"
          "s:eval()\n",
-         5, "the override compute must return seconds, finite and at least 0; got -1"},
+         2, "the override compute must return seconds, finite and at least 0; got -1"},
         {"local s = nest.scenario {}\ns:override {transfer = function()\n  error('no')\nend}\n"
          "s:eval {pp = 2}\n",
          3, "no"},
-        {"nest.scenario {}:override {transfers = print}\n", 1, "an override is compute"},
+        {"nest.scenario {}:override {transfers = print}\n", 1, "there is no override 'transfers'"},
         {"nest.curve {{2, 1}, {1, 1}}\n", 1, "point 2 does not"},
         {"nest.schedule({1}, {1, 2}, 4)\n", 1, "a schedule has 1 to 256 stages"},
     };

@@ -266,7 +266,7 @@ static struct answer solve(struct instance *in, struct nest_recurrence *scratch,
         strategy.span = span[k];
         struct nest_layout layout;
         assert_true(nest_layout_build(&in->cluster, &strategy, in->stages, in->widths, in->tp,
-                                      in->zeros, &in->arena, &layout));
+                                      in->zeros, false, &in->arena, &layout));
         attach_tables(in, span[k], &layout);
         struct nest_chain chain = {
             .layout = &layout,
@@ -275,7 +275,7 @@ static struct answer solve(struct instance *in, struct nest_recurrence *scratch,
             .kind_of = in->kind_of,
             .modes = in->modes,
             .zeros = in->zeros,
-            .microbatches = in->microbatches,
+            .frame = {.microbatches = in->microbatches, .virtual_stages = 1},
             .memory_limit = in->memory_limit,
         };
         memcpy(chain.mode, in->mode, sizeof chain.mode);
