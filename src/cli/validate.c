@@ -35,14 +35,15 @@ static const struct nest_device_spec *find_device(struct device_cache *cache, co
     return added;
 }
 
-/* One table of timings, predicted. NEST_NO if it holds something else. */
-static enum nest_status read_timings(struct nest_cli *cli, struct device_cache *cache,
-                                     const char *path, struct nest_validation *report)
+/* A table of timings, predicted. NEST_NO if it holds something else. */
+static enum nest_status add_timings(struct nest_cli *cli, struct device_cache *cache,
+                                    const struct nest_node *root, const char *table,
+                                    struct nest_validation *report)
 {
     struct nest_timing *timing = NULL;
     int count = 0;
     const enum nest_status status =
-        nest_load_timings(path, &cli->arena, &timing, &count, &cli->errors);
+        nest_timings_read(root, table, &cli->arena, &timing, &count, &cli->errors);
     if (status != NEST_OK) {
         return status;
     }
@@ -64,40 +65,83 @@ static enum nest_status read_timings(struct nest_cli *cli, struct device_cache *
     return NEST_OK;
 }
 
-/* One table, of timings or of runs, into the report. */
+/* A table of other models' predictions. NEST_NO if it holds something else. */
+static enum nest_status add_peers(struct nest_cli *cli, const struct nest_node *root,
+                                  struct nest_validation *report)
+{
+    struct nest_peer_prediction *peer = NULL;
+    int count = 0;
+    const enum nest_status status = nest_peers_read(root, &cli->arena, &peer, &count, &cli->errors);
+    if (status == NEST_OK && !nest_validation_add_peers(report, peer, count)) {
+        return NEST_NO_MEMORY;
+    }
+    return status;
+}
+
+/* The file's name without folder and extension. */
+static const char *table_name(const char *path, struct nest_arena *arena)
+{
+    const char *slash = strrchr(path, '/');
+    const char *name = slash ? slash + 1 : path;
+    const char *dot = strrchr(name, '.');
+    return nest_arena_strndup(arena, name, dot ? (size_t)(dot - name) : strlen(name));
+}
+
+/* One table, whatever it holds, into the report. */
 static enum nest_status read_table(struct nest_cli *cli, struct device_cache *cache,
                                    const char *path, struct nest_validation *report)
 {
-    const enum nest_status timings = read_timings(cli, cache, path, report);
-    if (timings != NEST_NO) {
-        return timings;
+    const struct nest_node *root = NULL;
+    const char *table = table_name(path, &cli->arena);
+    enum nest_status status =
+        table ? nest_doc_load(path, &cli->arena, &root, &cli->errors) : NEST_NO_MEMORY;
+    if (status != NEST_OK) {
+        return status;
     }
-    struct nest_measurement *runs = NULL;
-    int count = 0;
-    const enum nest_status read =
-        nest_load_measurements(path, &cli->arena, &runs, &count, &cli->errors);
-    if (read == NEST_NO) {
-        fprintf(cli->err, "nest validate: %s holds no measurements\n", path);
-        return NEST_OK;
+    status = add_timings(cli, cache, root, table, report);
+    if (status == NEST_NO) {
+        status = add_peers(cli, root, report);
     }
-    if (read != NEST_OK) {
-        return NEST_BAD_INPUT;
+    if (status == NEST_NO) {
+        struct nest_measurement *runs = NULL;
+        int count = 0;
+        status = nest_measurements_read(root, table, &cli->arena, &runs, &count, &cli->errors);
+        if (status == NEST_OK && !nest_validation_add(report, runs, count)) {
+            return NEST_NO_MEMORY;
+        }
     }
-    return nest_validation_add(report, runs, count) ? NEST_OK : NEST_NO_MEMORY;
+    return status;
+}
+
+/* A table, or all of a folder's; what is read after a fault may show more of them. */
+static enum nest_status read_path(struct nest_cli *cli, struct device_cache *cache,
+                                  const char *path, struct nest_validation *report)
+{
+    const char **tables = nest_folder_list(path, &cli->arena);
+    if (!tables) {
+        return read_table(cli, cache, path, report);
+    }
+    if (!tables[0]) {
+        fprintf(cli->err, "nest validate: %s holds no .yaml files\n", path);
+    }
+    enum nest_status status = NEST_OK;
+    for (int i = 0; tables[i] && status != NEST_NO_MEMORY; i++) {
+        const enum nest_status read = read_table(cli, cache, tables[i], report);
+        status = read == NEST_OK ? status : read;
+    }
+    return status;
 }
 
 /* The named tables, or those that the source tree carries. */
 static enum nest_status read_tables(struct nest_cli *cli, struct device_cache *cache,
                                     struct nest_validation *report)
 {
-    static const char *const own[] = {"runs", "network"};
+    const char *own = nest_arena_printf(&cli->arena, "%s/tests/data", cli->library.root);
     enum nest_status status = NEST_OK;
     const int count = cli->args.operand_count;
-    for (int i = 0; i < (count > 0 ? count : 2) && status != NEST_NO_MEMORY; i++) {
-        const char *path = count > 0 ? cli->args.operand[i]
-                                     : nest_arena_printf(&cli->arena, "%s/tests/data/%s.yaml",
-                                                         cli->library.root, own[i]);
-        const enum nest_status read = path ? read_table(cli, cache, path, report) : NEST_NO_MEMORY;
+    for (int i = 0; i < (count > 0 ? count : 1) && status != NEST_NO_MEMORY; i++) {
+        const char *path = count > 0 ? cli->args.operand[i] : own;
+        const enum nest_status read = path ? read_path(cli, cache, path, report) : NEST_NO_MEMORY;
         status = read == NEST_OK ? status : read;
     }
     return status;
@@ -191,14 +235,16 @@ static const struct nest_option options[] = {
 
 const struct nest_command nest_command_validate = {
     .name = "validate",
-    .operands = "[FILE…]",
+    .operands = "[FILE|FOLDER…]",
     .summary = "Predict published training runs and print the errors",
     .text =
         "Reads tables of measured runs, rebuilds each run's cluster and configuration, predicts "
         "it, and prints prediction, measurement and error for every row, with mean, median, "
         "90th percentile and maximum by source, device and quantity. Rows whose source leaves "
         "recomputation or sharding open are reported apart. Tables of measured collectives are "
-        "predicted as well. Without a file, the tables of the source tree, tests/data, are taken.",
+        "predicted as well; tables of other models' predictions are set beside ours. A folder "
+        "stands for its .yaml files. Without a file, the tables of the source tree, tests/data, "
+        "are taken.",
     .options = options,
     .complete = NEST_COMPLETE_FILE,
     .least = 0,

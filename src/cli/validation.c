@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/peers.h"
 #include "export/json.h"
 #include "input/set.h"
 
@@ -38,6 +39,23 @@ bool nest_validation_add(struct nest_validation *report, const struct nest_measu
     }
     report->run = all;
     report->runs = total;
+    return true;
+}
+
+bool nest_validation_add_peers(struct nest_validation *report,
+                               const struct nest_peer_prediction *peers, int count)
+{
+    const int total = report->peers + count;
+    struct nest_peer_prediction *all =
+        NEST_NEW(report->arena, struct nest_peer_prediction, total + 1);
+    if (!all) {
+        return false;
+    }
+    for (int i = 0; i < total; i++) {
+        all[i] = i < report->peers ? report->peer[i] : peers[i - report->peers];
+    }
+    report->peer = all;
+    report->peers = total;
     return true;
 }
 
@@ -209,6 +227,7 @@ void nest_validation_print(const struct nest_validation *report, FILE *out)
             print_groups(report, filter, out);
         }
     }
+    nest_peers_print(report, out);
     int wrong;
     const int happened = count_verdicts(report, true, &wrong);
     fprintf(out, "\nFully stated runs predicted not to fit: %d of %d\n", wrong, happened);
@@ -247,6 +266,7 @@ void nest_validation_markdown(const struct nest_validation *report, FILE *out)
         }
         fprintf(out, "\n");
     }
+    nest_peers_markdown(report, out);
 }
 
 static void json_spread(struct nest_json *json, const char *name, const struct spread *s)
@@ -319,6 +339,7 @@ static void json_summary(const struct nest_validation *report, struct nest_json 
     nest_collectives_json_summary(&report->collectives, json);
     json_groups(report, true, json);
     json_groups(report, false, json);
+    nest_peers_json(report, json);
     int wrong;
     nest_json_integer(json, "runs", count_verdicts(report, true, &wrong));
     nest_json_integer(json, "called_infeasible", wrong);

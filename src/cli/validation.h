@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "cli/collectives.h"
+#include "input/peer.h"
 #include "plan/judge.h"
 
 struct nest_validation_entry {
@@ -23,11 +24,17 @@ struct nest_validation {
     struct nest_validation_entry *entry; /* at most two for each run */
     int skipped;                         /* runs that could not be rebuilt */
     struct nest_collectives collectives;
+    int peers;
+    const struct nest_peer_prediction *peer; /* other models', in the order read */
 };
 
 /* Adds a table's runs. False when memory is out. */
 bool nest_validation_add(struct nest_validation *report, const struct nest_measurement *runs,
                          int count);
+
+/* Adds a table of other models' predictions. False when memory is out. */
+bool nest_validation_add_peers(struct nest_validation *report,
+                               const struct nest_peer_prediction *peers, int count);
 
 /* Keeps the verdicts of one run. */
 void nest_validation_record(struct nest_validation *report, const struct nest_measurement *run,

@@ -415,3 +415,17 @@ const char *nest_node_describe(const struct nest_node *node, struct nest_arena *
     const char *text = nest_arena_printf(arena, "'%.*s%s'", shown, node->text, cut ? "..." : "");
     return text ? text : "text";
 }
+
+enum nest_status nest_doc_load(const char *path, struct nest_arena *arena,
+                               const struct nest_node **out, struct nest_errors *errors)
+{
+    const char *text = NULL;
+    size_t length = 0;
+    const size_t before = errors->count;
+    enum nest_status status = nest_file_read(path, arena, &text, &length, errors);
+    if (status == NEST_OK) {
+        status = nest_doc_parse(strcmp(path, "-") == 0 ? NEST_DOC_STDIN : path, text, length, arena,
+                                out, errors);
+    }
+    return status == NEST_OK && errors->count > before ? NEST_BAD_INPUT : status;
+}

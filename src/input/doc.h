@@ -40,6 +40,13 @@ enum nest_status nest_doc_parse(const char *file, const char *text, size_t lengt
                                 struct nest_arena *arena, const struct nest_node **out,
                                 struct nest_errors *errors);
 
+/* Where standard input is named in marks. */
+#define NEST_DOC_STDIN "<stdin>"
+
+/* Reads and parses a file. NEST_BAD_INPUT also where the reading went on after a fault. */
+enum nest_status nest_doc_load(const char *path, struct nest_arena *arena,
+                               const struct nest_node **out, struct nest_errors *errors);
+
 /* The value of a key of a mapping, or NULL. */
 const struct nest_node *nest_node_get(const struct nest_node *mapping, const char *key);
 

@@ -7,9 +7,6 @@
 
 #include "base/error.h"
 
-/* The name of standard input in marks. */
-#define NEST_DOC_STDIN "<stdin>"
-
 /* Adds the one fault that stopped the parser. text is the whole input, for places that libyaml
  * does not compute (invalid UTF-8) and for telling tabs. */
 void nest_doc_syntax_fault(const yaml_parser_t *parser, const char *file, const char *text,

@@ -87,28 +87,52 @@ static size_t stem_length(const char *file)
     return length > 4 && strcmp(file + length - 4, ".lua") == 0 ? length - 4 : 0;
 }
 
-const char **nest_library_list(const struct nest_library *library, const char *kind,
-                               struct nest_arena *arena)
+enum { ENTRIES_MOST = 1024 };
+
+/* Names of the files in a folder that have a stem, sorted, NULL-ended; with their path and
+ * extension, or the stem alone. NULL where it is no folder or memory is out. */
+static const char **list_folder(const char *folder, bool whole, struct nest_arena *arena)
 {
-    enum { MOST = 1024 };
-    const char **names = NEST_NEW(arena, const char *, MOST + 1);
-    const char *folder =
-        library->root ? nest_arena_printf(arena, "%s/%s", library->root, kind) : NULL;
-    DIR *directory = folder ? opendir(folder) : NULL;
+    const char **names = NEST_NEW(arena, const char *, ENTRIES_MOST + 1);
+    DIR *directory = folder && names ? opendir(folder) : NULL;
+    if (!directory) {
+        return NULL;
+    }
     size_t count = 0;
     const struct dirent *entry = NULL;
-    while (names && directory && count < MOST && (entry = readdir(directory))) {
+    while (count < ENTRIES_MOST && (entry = readdir(directory))) {
         const size_t stem = stem_length(entry->d_name);
         if (stem > 0 && entry->d_name[0] != '.') {
-            names[count] = nest_arena_strndup(arena, entry->d_name, stem);
+            names[count] = whole ? nest_arena_printf(arena, "%s/%s", folder, entry->d_name)
+                                 : nest_arena_strndup(arena, entry->d_name, stem);
             count += names[count] != NULL;
         }
     }
-    if (directory) {
-        (void)closedir(directory);
+    (void)closedir(directory);
+    qsort(names, count, sizeof *names, compare_names);
+    return names;
+}
+
+const char **nest_library_list(const struct nest_library *library, const char *kind,
+                               struct nest_arena *arena)
+{
+    const char *folder =
+        library->root ? nest_arena_printf(arena, "%s/%s", library->root, kind) : NULL;
+    const char **names = list_folder(folder, false, arena);
+    return names ? names : NEST_NEW(arena, const char *, 1);
+}
+
+const char **nest_folder_list(const char *folder, struct nest_arena *arena)
+{
+    const char **names = list_folder(folder, true, arena);
+    int kept = 0;
+    for (int i = 0; names && names[i]; i++) {
+        if (strcmp(names[i] + strlen(names[i]) - 5, ".yaml") == 0) {
+            names[kept++] = names[i];
+        }
     }
     if (names) {
-        qsort(names, count, sizeof *names, compare_names);
+        names[kept] = NULL;
     }
     return names;
 }

@@ -28,6 +28,9 @@ enum nest_status nest_library_find(struct nest_arena *arena, struct nest_library
 const char **nest_library_list(const struct nest_library *library, const char *kind,
                                struct nest_arena *arena);
 
+/* Paths of the .yaml files in a folder, sorted, NULL-ended; NULL if it is no folder. */
+const char **nest_folder_list(const char *folder, struct nest_arena *arena);
+
 enum nest_status nest_load_device(const struct nest_library *library, const char *name,
                                   struct nest_arena *arena, struct nest_device_spec *out,
                                   struct nest_errors *errors);

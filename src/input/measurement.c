@@ -79,6 +79,7 @@ static void read_model(struct reader *r, struct nest_measurement *m)
 
 static void read_layout(struct reader *r, struct nest_measurement *m)
 {
+    m->hardware = text(r->record, "hardware");
     m->device = text(r->platform, "device");
     m->per_node = count(r, r->platform, "per_node");
     m->nic = number(r, r->platform, "nic_gbit_per_device") * 1e9 / 8.0;
@@ -160,45 +161,23 @@ static bool read_record(struct reader *r, const char *table, struct nest_measure
     return !r->failed;
 }
 
-static const char *table_name(const char *path, struct nest_arena *arena)
+enum nest_status nest_measurements_read(const struct nest_node *root, const char *table,
+                                        struct nest_arena *arena, struct nest_measurement **out,
+                                        int *total, struct nest_errors *errors)
 {
-    const char *slash = strrchr(path, '/');
-    const char *name = slash ? slash + 1 : path;
-    const char *dot = strrchr(name, '.');
-    return nest_arena_strndup(arena, name, dot ? (size_t)(dot - name) : strlen(name));
-}
-
-enum nest_status nest_load_measurements(const char *path, struct nest_arena *arena,
-                                        struct nest_measurement **out, int *total,
-                                        struct nest_errors *errors)
-{
-    const char *content;
-    size_t length;
-    const struct nest_node *root;
-    enum nest_status status = nest_file_read(path, arena, &content, &length, errors);
-    if (status == NEST_OK) {
-        status = nest_doc_parse(path, content, length, arena, &root, errors);
-    }
-    if (status != NEST_OK) {
-        return status;
-    }
+    enum nest_status status = NEST_OK;
     *total = 0;
     if (root->kind != NEST_NODE_SEQUENCE) {
         nest_errors_add(errors, root->mark, NULL, "a list of records", "this is no table of runs");
         return NEST_BAD_INPUT;
     }
-    if (root->first && root->first->kind == NEST_NODE_MAPPING &&
-        nest_node_get(root->first, "row_id")) {
-        return NEST_NO;
-    }
     *out = NEST_NEW(arena, struct nest_measurement, root->count);
-    const char *name = table_name(path, arena);
-    if (!*out || !name) {
+    if (!*out) {
         return NEST_NO_MEMORY;
     }
     for (const struct nest_node *node = root->first; node; node = node->next) {
         struct reader r = {.arena = arena, .errors = errors, .record = node};
-        if (!read_record(&r, name, &(*out)[*total])) {
+        if (!read_record(&r, table, &(*out)[*total])) {
             status = NEST_BAD_INPUT;
         }
         (*total)++;

@@ -5,6 +5,7 @@
 #ifndef NEST_INPUT_MEASUREMENT_H
 #define NEST_INPUT_MEASUREMENT_H
 
+#include "input/doc.h"
 #include "input/spec.h"
 
 enum nest_run_kind {
@@ -26,9 +27,10 @@ struct nest_measurement {
     int64_t layers, hidden, ffn, heads, kv_heads, head_dim, vocab, seq;
     int64_t experts, top_k, moe_ffn, shared_experts, dense_layers, window;
 
-    const char *device; /* an id of the shipped devices */
-    int64_t per_node;   /* devices in one scale-up domain */
-    double nic;         /* bytes/s per device and direction; 0 = not stated */
+    const char *hardware; /* in words */
+    const char *device;   /* an id of the shipped devices */
+    int64_t per_node;     /* devices in one scale-up domain */
+    double nic;           /* bytes/s per device and direction; 0 = not stated */
 
     int64_t devices, tp, pp, dp, cp, ep, virtual_stages;
     int sp;        /* 0 or 1, -1 = not stated */
@@ -48,10 +50,9 @@ struct nest_measurement {
     bool memory_allocated;  /* what the allocator counts: without context and libraries */
 };
 
-/* Reads one table into arena. Faults go to errors, located. NEST_NO, without a fault, for a list of
- * other planners' predictions (records with row_id). */
-enum nest_status nest_load_measurements(const char *path, struct nest_arena *arena,
-                                        struct nest_measurement **out, int *count,
-                                        struct nest_errors *errors);
+/* Reads one table, called `table`, into arena. Faults go to errors, located. */
+enum nest_status nest_measurements_read(const struct nest_node *root, const char *table,
+                                        struct nest_arena *arena, struct nest_measurement **out,
+                                        int *count, struct nest_errors *errors);
 
 #endif

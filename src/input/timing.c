@@ -65,6 +65,13 @@ static bool mentions(const char *words, const char *word)
     return strstr(words, word) != NULL;
 }
 
+double nest_network_latency(const char *words)
+{
+    return mentions(words, "EFA")     ? EFA_LATENCY
+           : mentions(words, "TCPXO") ? TCPXO_LATENCY
+                                      : NETWORK_LATENCY;
+}
+
 /* "8x 400Gb/s", "4x HDR", "one 400Gb/s": bytes/s of all ports together, and whether they are one
  * device's. 0 where the words state none. */
 static double ports_rate(const char *words, bool *each)
@@ -110,9 +117,7 @@ static void read_hardware(const struct nest_node *record, int64_t nodes, struct 
     bool each = false;
     const double ports = ports_rate(words, &each);
     t->nic = each ? ports : ports / (double)t->per_domain;
-    t->latency = mentions(words, "EFA")     ? EFA_LATENCY
-                 : mentions(words, "TCPXO") ? TCPXO_LATENCY
-                                            : NETWORK_LATENCY;
+    t->latency = nest_network_latency(words);
     t->in_switch =
         !mentions(words, "no SHARP") && !mentions(text(record, "notes"), "NVLS disabled");
 }
@@ -161,36 +166,18 @@ static bool read_record(const struct nest_node *record, struct nest_timing *t,
     return t->seconds > 0.0;
 }
 
-static const char *table_name(const char *path, struct nest_arena *arena)
+enum nest_status nest_timings_read(const struct nest_node *root, const char *table,
+                                   struct nest_arena *arena, struct nest_timing **out, int *count,
+                                   struct nest_errors *errors)
 {
-    const char *slash = strrchr(path, '/');
-    const char *name = slash ? slash + 1 : path;
-    const char *dot = strrchr(name, '.');
-    return nest_arena_strndup(arena, name, dot ? (size_t)(dot - name) : strlen(name));
-}
-
-enum nest_status nest_load_timings(const char *path, struct nest_arena *arena,
-                                   struct nest_timing **out, int *count, struct nest_errors *errors)
-{
-    const char *content;
-    size_t length;
-    const struct nest_node *root;
-    enum nest_status status = nest_file_read(path, arena, &content, &length, errors);
-    if (status == NEST_OK) {
-        status = nest_doc_parse(path, content, length, arena, &root, errors);
-    }
-    if (status != NEST_OK) {
-        return status;
-    }
     *count = 0;
     if (root->kind != NEST_NODE_SEQUENCE || root->count == 0 ||
         root->first->kind != NEST_NODE_MAPPING || !nest_node_get(root->first, "collective")) {
         return NEST_NO;
     }
     const size_t before = errors->count;
-    const char *table = table_name(path, arena);
     *out = NEST_NEW(arena, struct nest_timing, root->count);
-    if (!*out || !table) {
+    if (!*out) {
         return NEST_NO_MEMORY;
     }
     for (const struct nest_node *node = root->first; node; node = node->next) {

@@ -6,6 +6,7 @@
 #ifndef NEST_INPUT_TIMING_H
 #define NEST_INPUT_TIMING_H
 
+#include "input/doc.h"
 #include "input/spec.h"
 
 enum nest_timing_kind {
@@ -34,13 +35,18 @@ struct nest_timing {
     bool in_switch;     /* switches may add */
 };
 
+/* Seconds across a network as hardware is described in words: the clouds' own transports take
+ * longer than InfiniBand and RoCE. */
+double nest_network_latency(const char *words);
+
 /* Bus bandwidth times time per byte, as nccl-tests define it: 2(n-1)/n for an all-reduce, (n-1)/n
  * for the others, 1 for a transfer and a broadcast. */
 double nest_timing_factor(enum nest_timing_kind kind, int64_t ranks);
 
-/* Reads one table into arena. NEST_NO, without a fault, if the file is a list of other records. */
-enum nest_status nest_load_timings(const char *path, struct nest_arena *arena,
-                                   struct nest_timing **out, int *count,
+/* Reads one table, called `table`, into arena. NEST_NO, without a fault, if the file is a list of
+ * other records. */
+enum nest_status nest_timings_read(const struct nest_node *root, const char *table,
+                                   struct nest_arena *arena, struct nest_timing **out, int *count,
                                    struct nest_errors *errors);
 
 #endif

@@ -68,7 +68,8 @@ static void judge_memory(const struct nest_measurement *run, struct nest_judged 
     }
 }
 
-/* Where the source does not state recomputation, the least of it that memory allows. */
+/* Where the source does not state recomputation, the least of it that memory allows; none for a
+ * run that did not fit. */
 static enum nest_status predict(const struct nest_measurement *run, struct nest_problem *problem,
                                 struct nest_arena *arena, struct nest_judged *out,
                                 struct nest_errors *errors)
@@ -85,8 +86,8 @@ static enum nest_status predict(const struct nest_measurement *run, struct nest_
         if (!nest_plan_evaluate(problem, &plan, arena, &out->prediction)) {
             return NEST_NO_MEMORY;
         }
-        if (run->recompute >= 0 || out->prediction.feasible ||
-            mode->range[0].low == NEST_RECOMPUTE_FULL) {
+        const bool given = run->recompute >= 0 || run->kind == NEST_RUN_OUT_OF_MEMORY;
+        if (given || out->prediction.feasible || mode->range[0].low == NEST_RECOMPUTE_FULL) {
             out->recompute = (enum nest_recompute)mode->range[0].low;
             return NEST_OK;
         }
@@ -147,7 +148,12 @@ enum nest_status nest_judge(const struct nest_measurement *run,
     struct nest_problem problem = {
         .model = &model, .cluster = &cluster, .memory_limit = (int64_t)device->memory};
     *out = (struct nest_judged){0};
-    if (!is_complete(run, errors)) {
+    const char *obstacle = nest_rebuild_obstacle(run);
+    if (obstacle) {
+        nest_errors_add(errors, run->mark, NULL, "runs that train all weights on their devices",
+                        "%s", obstacle);
+    }
+    if (!is_complete(run, errors) || obstacle) {
         return NEST_NO;
     }
     nest_rebuild_model(run, &model_spec);

@@ -3,9 +3,10 @@
 #include <ctype.h>
 #include <string.h>
 
-/* Latency of a whole crossing: NVLink through a switch, and a fat tree of InfiniBand or RoCE. */
+#include "input/timing.h"
+
+/* Latency of a whole crossing of a scale-up switch, where the device states none. */
 static const double NODE_LATENCY = 2e-6;
-static const double NETWORK_LATENCY = 8e-6;
 
 /* True if text holds word, whatever the case. */
 static bool mentions(const char *text, const char *word)
@@ -152,7 +153,7 @@ void nest_rebuild_cluster(const struct nest_measurement *run, const struct nest_
                                      .mark = run->mark,
                                      .fanout = (run->devices + node - 1) / node,
                                      .bandwidth = nic,
-                                     .latency = NETWORK_LATENCY,
+                                     .latency = nest_network_latency(run->hardware),
                                      .oversubscription = 1.0};
     }
 }
@@ -199,6 +200,25 @@ static bool has_flash(const struct nest_measurement *run)
         run->recompute == NEST_RECOMPUTE_SELECTIVE && framework_of(run) == NEST_MEGATRON;
     return !is_early(run) && precision_of(run) != NEST_FP16 && !mentions(run->model, "bloom") &&
            !selective;
+}
+
+const char *nest_rebuild_obstacle(const struct nest_measurement *run)
+{
+    static const char *const offload[] = {"zero-offload",   "zero offload",      "cpu offload",
+                                          "cpu-offload",    "optimizer offload", "offloaded to cpu",
+                                          "offload to cpu", "zero-infinity"};
+    static const char *const adapter[] = {"lora", "peft", "adapters only"};
+    for (size_t i = 0; i < sizeof offload / sizeof *offload; i++) {
+        if (mentions(run->notes, offload[i])) {
+            return "it keeps state in the host's memory, which is not modelled";
+        }
+    }
+    for (size_t i = 0; i < sizeof adapter / sizeof *adapter; i++) {
+        if (mentions(run->notes, adapter[i]) || mentions(run->model, adapter[i])) {
+            return "it trains adapters alone, which is not modelled";
+        }
+    }
+    return NULL;
 }
 
 /* What the two utilisations of a run say wins over the word for it: a fifth or more between them

@@ -11,6 +11,10 @@ void nest_rebuild_model(const struct nest_measurement *run, struct nest_model_sp
 void nest_rebuild_cluster(const struct nest_measurement *run, const struct nest_device_spec *device,
                           struct nest_cluster_spec *out);
 
+/* What the run did that no plan expresses: adapters alone trained, state kept in the host's memory;
+ * NULL where there is nothing. */
+const char *nest_rebuild_obstacle(const struct nest_measurement *run);
+
 /* The mode that the run used; none where the source says nothing. */
 enum nest_recompute nest_rebuild_recompute(const struct nest_measurement *run);
 

@@ -53,8 +53,11 @@ static bool predict_all(struct table *table, const char *path)
     }
     fclose(file);
     struct nest_timing *timing;
-    const enum nest_status status =
-        nest_load_timings(path, &table->input.arena, &timing, &table->rows, &table->input.errors);
+    const struct nest_node *root = NULL;
+    enum nest_status status = nest_doc_load(path, &table->input.arena, &root, &table->input.errors);
+    assert_int_equal(status, NEST_OK);
+    status = nest_timings_read(root, "network", &table->input.arena, &timing, &table->rows,
+                               &table->input.errors);
     assert_string_equal(test_input_faults(&table->input), "");
     assert_int_equal(status, NEST_OK);
     assert_in_range(table->rows, 300, ROWS);
