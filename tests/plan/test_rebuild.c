@@ -16,6 +16,7 @@ static struct nest_measurement llama(void)
                                      .table = "",
                                      .model = "llama3-70b",
                                      .attention = "",
+                                     .hardware = "",
                                      .layers = 80,
                                      .hidden = 8192,
                                      .ffn = 28672,
@@ -92,6 +93,34 @@ static void test_flash(void **state)
     assert_false(settings(&run).train.flash);
     run.notes = "FlashAttention 2";
     assert_true(settings(&run).train.flash);
+    run = gpt();
+    run.precision = "bf16";
+    assert_true(settings(&run).train.flash);
+    run.source = "Smith et al. 2022, table 3";
+    assert_false(settings(&run).train.flash);
+}
+
+/* NVIDIA's recipes reduce gradients in 16 bits, keep fp8 parameters and hide half of the
+ * tensor-parallel traffic; nanotron's are Llama-shaped whatever their MLP's width. */
+static void test_recipes(void **state)
+{
+    (void)state;
+    struct nest_measurement run = llama();
+    run.precision = "fp8-cs";
+    struct nest_problem problem = settings(&run);
+    assert_int_equal(problem.train.grad_bytes, 4);
+    assert_int_equal(problem.train.weight_bytes, 0);
+    run.source = "NVIDIA-NeMo/Megatron-Bridge docs/performance-summary.md";
+    problem = settings(&run);
+    assert_int_equal(problem.train.grad_bytes, 2);
+    assert_int_equal(problem.train.weight_bytes, 1);
+    assert_true(problem.overlap.tp == 0.5);
+    struct nest_model_spec spec;
+    run.ffn = 4 * run.hidden;
+    run.source = "huggingface/nanotron docs";
+    nest_rebuild_model(&run, &spec);
+    assert_int_equal(spec.mlp, NEST_MLP_SWIGLU);
+    assert_true(spec.tied);
 }
 
 /* What the source leaves open takes the framework's default: sequence parallelism with tp, the
@@ -153,6 +182,19 @@ static void test_nodes(void **state)
     }
 }
 
+/* The clouds' own transports take longer across the network than InfiniBand. */
+static void test_network_words(void **state)
+{
+    (void)state;
+    const struct nest_device_spec device = {.scale_up = 450e9, .scale_out = 50e9};
+    struct nest_measurement run = llama();
+    struct nest_cluster_spec plain, cloud;
+    nest_rebuild_cluster(&run, &device, &plain);
+    run.hardware = "8x H100, 32x 100Gb/s EFA per node";
+    nest_rebuild_cluster(&run, &device, &cloud);
+    assert_true(cloud.level[1].latency > 3.0 * plain.level[1].latency);
+}
+
 /* A batch that does not divide is trained with its largest whole part. */
 static void test_batch(void **state)
 {
@@ -169,6 +211,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_model_families), cmocka_unit_test(test_flash),
         cmocka_unit_test(test_defaults),       cmocka_unit_test(test_recompute_from_rates),
+        cmocka_unit_test(test_recipes),        cmocka_unit_test(test_network_words),
         cmocka_unit_test(test_nodes),          cmocka_unit_test(test_batch),
     };
     return cmocka_run_group_tests_name("rebuild", tests, NULL, NULL);
