@@ -49,11 +49,11 @@ struct nest_knob {
     bool changed; /* differs from the saved scenario */
 };
 
-/* The shares of the step that wait for one level of the network. */
+/* The share of the step that waits for one level of the network, after those outside it. */
 struct nest_level_use {
-    nest_ps waits;     /* exposed time of collectives and transfers whose group spans this level */
+    nest_ps waits;     /* what the step would save next if this level, too, were infinitely fast */
     double share;      /* of the step, 0 … 1 */
-    const char *kinds; /* "tp", "pp dp", "" */
+    const char *kinds; /* the parts of the step that it is: "tp", "pp dp", "" */
 };
 
 /* The documents and results below are owned by the snapshot and shared between snapshots. */

@@ -4,9 +4,9 @@
 
 #include "session/session.h"
 
-/* [problem->cluster->levels], in arena; NULL when memory is out. The breakdown's communication
- * (the bottleneck stage's collectives and transfers, and the exposed gradient traffic) is given to
- * the level at which the group that causes it meets. */
+/* [problem->cluster->levels], in arena; NULL when memory is out. The same plan is priced again as
+ * the levels become infinitely fast one after the other, the outermost first: what a level's turn
+ * saves is what waited for it. The levels' times sum to the step less that of a perfect network. */
 const struct nest_level_use *nest_level_uses(const struct nest_problem *problem,
                                              const struct nest_solution *solution,
                                              struct nest_arena *arena);

@@ -502,6 +502,39 @@ static void every_device_has_one_seat(void **state)
     close_world(&world);
 }
 
+/* What the screen says waits for the spine is what a faster spine saves, and no more. */
+static void a_level_is_waited_for_as_long_as_it_costs(void **state)
+{
+    (void)state;
+    struct world world;
+    open_small(&world);
+    assert_int_equal(set(&world, "cluster.spine.latency", "0s"), NEST_OK);
+    for (const char *ratio = "1248"; *ratio; ratio++) {
+        const char value[2] = {*ratio, '\0'};
+        assert_int_equal(set(&world, "cluster.spine.oversubscription", value), NEST_OK);
+        nest_session_wait(world.session);
+        const struct nest_snapshot *s = nest_session_snapshot(world.session);
+        const nest_ps step = s->result->solution[0].prediction.step;
+        const nest_ps saved = s->use[s->cluster->levels - 1].waits;
+        nest_ps waits = 0;
+        for (int l = 0; l < s->cluster->levels; l++) {
+            assert_true(s->use[l].waits >= 0 && s->use[l].share <= 1);
+            assert_true(s->use[l].waits == 0 || s->use[l].kinds[0] != '\0');
+            waits += s->use[l].waits;
+        }
+        assert_true(waits < step);
+        nest_snapshot_release(s);
+        assert_int_equal(set(&world, "cluster.spine.bandwidth", "900TB/s"), NEST_OK);
+        nest_session_wait(world.session);
+        s = nest_session_snapshot(world.session);
+        const nest_ps kept = s->change->kept;
+        assert_true(kept >= step - saved && kept - (step - saved) <= saved / 100);
+        nest_snapshot_release(s);
+        assert_true(nest_session_undo(world.session));
+    }
+    close_world(&world);
+}
+
 static void parts_sum_to_their_wholes(void **state)
 {
     (void)state;
@@ -620,6 +653,7 @@ int main(void)
         cmocka_unit_test(the_descriptor_tells_of_news),
         cmocka_unit_test(the_command_line_gives_the_same_plan),
         cmocka_unit_test(every_device_has_one_seat),
+        cmocka_unit_test(a_level_is_waited_for_as_long_as_it_costs),
         cmocka_unit_test(parts_sum_to_their_wholes),
         cmocka_unit_test(exchanging_the_cluster_keeps_the_rest),
         cmocka_unit_test(paths_are_listed_short_where_they_are_unique),
