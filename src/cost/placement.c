@@ -98,17 +98,17 @@ static int uniform_link(const struct nest_cluster *cluster, const struct nest_st
     return level;
 }
 
+/* The same by looking at every copy: its first device and where its last one is shifted to lie in
+ * one group if all that lies between them does. */
 static int scanned_link(const struct nest_cluster *cluster, const struct nest_strategy *s,
                         int64_t x, int64_t y)
 {
     const int64_t block = nest_strategy_width(s) * s->dp_in;
     int worst = 0;
-    for (int64_t o = 0; o < s->dp_out; o++) {
-        for (int64_t i = 0; i < block; i++) {
-            const int64_t p = o * s->span + i;
-            const int level = nest_cluster_meet(cluster, p + x, p + y);
-            worst = level > worst ? level : worst;
-        }
+    for (int64_t o = 0; o < s->dp_out && worst < cluster->levels - 1; o++) {
+        const int64_t from = o * s->span;
+        const int level = nest_cluster_meet(cluster, from + x, from + y + block - 1);
+        worst = level > worst ? level : worst;
     }
     return worst;
 }
