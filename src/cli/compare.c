@@ -106,7 +106,8 @@ static void print_table(struct nest_cli *cli, const struct nest_loaded *loaded,
     }
 }
 
-static void write_entry(struct nest_json *json, const struct entry *ours, const struct entry *entry)
+static void write_entry(struct nest_json *json, const struct nest_problem *problem,
+                        const struct entry *ours, const struct entry *entry)
 {
     nest_json_object(json, NULL);
     nest_json_text(json, "planner", entry->name);
@@ -116,7 +117,7 @@ static void write_entry(struct nest_json *json, const struct entry *ours, const 
         if (ours->status == NEST_OK) {
             nest_json_number(json, "ratio", ratio(ours, entry));
         }
-        nest_json_plan(json, &entry->plan, &entry->prediction);
+        nest_json_plan(json, problem, &entry->plan, &entry->prediction);
     } else {
         nest_json_text(json, "why", entry->why);
     }
@@ -136,7 +137,7 @@ static bool print_json(struct nest_cli *cli, const struct nest_loaded *loaded,
     nest_json_integer(&json, "devices", loaded->problem.cluster->devices);
     nest_json_array(&json, "planners");
     for (int i = 0; i < count; i++) {
-        write_entry(&json, &entry[0], &entry[i]);
+        write_entry(&json, &loaded->problem, &entry[0], &entry[i]);
     }
     nest_json_end(&json);
     nest_json_end(&json);

@@ -67,9 +67,9 @@ int nest_cli_tell_infeasible(struct nest_cli *cli, const struct nest_prediction 
 {
     const double gib = 1024.0 * 1024.0 * 1024.0;
     const int worst = prediction->worst_stage;
+    const int64_t limit = nest_stage_limit(prediction, worst);
     const int64_t total = prediction->stage[worst].memory.total;
     nest_cli_warn(cli, "infeasible: stage %d needs %.2f GiB, %.2f GiB over the limit of %.2f GiB",
-                  worst, (double)total / gib, (double)(total - prediction->memory_limit) / gib,
-                  (double)prediction->memory_limit / gib);
+                  worst, (double)total / gib, (double)(total - limit) / gib, (double)limit / gib);
     return NEST_EXIT_NO;
 }

@@ -80,6 +80,26 @@ static void write_header(const struct page *page, const struct nest_document *d)
                   100.0 * p->mfu);
 }
 
+/* What of a mixed cluster the plan leaves out, and what devices that are down cost. */
+static void write_devices(const struct page *page, const struct nest_document *d)
+{
+    const struct nest_cluster *cluster = d->problem->cluster;
+    const int selection = d->plan->strategy.selection;
+    char used[TEXT_MAX], left[TEXT_MAX];
+    if (selection > 0) {
+        (void)fprintf(
+            page->out, "uses %s alone; leaves out %s\n",
+            nest_kinds_format(cluster, (unsigned)selection, used, sizeof used),
+            nest_kinds_format(cluster, cluster->kept & ~(unsigned)selection, left, sizeof left));
+    }
+    if (d->loss != NULL && d->loss->down > 0) {
+        struct nest_strbuf text = NEST_STRBUF_INIT(1 << 12);
+        nest_loss_write(d->problem, d->loss, page->style.utf8 ? "\u2192" : "->", &text);
+        (void)fprintf(page->out, "%s\n", nest_strbuf_text(&text));
+        nest_strbuf_free(&text);
+    }
+}
+
 static void write_plan(const struct page *page, const struct nest_document *d)
 {
     char text[TEXT_MAX], order[64];
@@ -163,12 +183,15 @@ static void stage_row(const struct page *page, const struct nest_document *d, in
         nest_layers_format(stage, d->problem->model->layers, layers, sizeof layers),
         nest_recompute_word(stage->recompute),
         nest_unit_format(nest_to_seconds(cost->load), NEST_UNIT_SECONDS, load, sizeof load));
-    write_memory_bar(page, &cost->memory, d->prediction->memory_limit);
+    write_memory_bar(page, &cost->memory, nest_stage_limit(d->prediction, i));
     (void)fprintf(page->out, "%7.1f", (double)cost->memory.total / GIB);
     (void)fprintf(page->out, stage->zero != d->plan->strategy.zero ? "  zero %d" : "%.0d",
                   stage->zero != d->plan->strategy.zero ? stage->zero : 0);
-    (void)fprintf(page->out, "%s%s%s\n", tp, stage->out_level >= 0 ? "  " : "",
+    (void)fprintf(page->out, "%s%s%s", tp, stage->out_level >= 0 ? "  " : "",
                   level_name(d->problem, stage->out_level));
+    const unsigned kinds = nest_stage_kinds(d->problem, d->plan, i);
+    (void)fprintf(page->out, "%s%s\n", kinds != 0 ? "  on " : "",
+                  nest_kinds_format(d->problem->cluster, kinds, layers, sizeof layers));
 }
 
 static void write_stages(const struct page *page, const struct nest_document *d)
@@ -309,6 +332,7 @@ void nest_report_write(const struct nest_report *report, struct nest_style style
     const struct page page = {out, style};
     const struct nest_document *d = report->document;
     write_header(&page, d);
+    write_devices(&page, d);
     write_plan(&page, d);
     write_stages(&page, d);
     write_memory(&page, d);

@@ -2,6 +2,7 @@
 #include "cli/commands.h"
 #include "cli/output.h"
 #include "cli/report.h"
+#include "cli/request.h"
 
 static int run(struct nest_cli *cli);
 
@@ -43,6 +44,22 @@ static nest_ps solve_unlimited(struct nest_cli *cli, const struct nest_problem *
     return nest_cli_solve(cli, &unlimited, 1, &cli->arena, &result) == NEST_OK
                ? result.solution[0].prediction.step
                : 0;
+}
+
+/* What devices that are down cost; all zero where nothing is, or it cannot be told. */
+static struct nest_loss find_loss(struct nest_cli *cli, const struct nest_problem *problem,
+                                  const struct nest_solution *best)
+{
+    const struct nest_solve_options how = {
+        .top = 1,
+        .threads = nest_cli_threads(cli),
+        .exhaustive = nest_args_has(&cli->args, NEST_OPT_EXHAUSTIVE),
+    };
+    struct nest_loss loss = {0};
+    if (nest_solve_loss(problem, &how, best, &cli->arena, &loss) != NEST_OK) {
+        loss = (struct nest_loss){0};
+    }
+    return loss;
 }
 
 static int print_report(struct nest_cli *cli, const struct nest_document *document)
@@ -97,9 +114,11 @@ static int run(struct nest_cli *cli)
     if (solved != NEST_OK) {
         return nest_cli_fail(cli, solved);
     }
+    const struct nest_loss loss = find_loss(cli, &loaded.problem, result.solution);
     const struct nest_document document = {
         .scenario = &loaded.scenario,
         .problem = &loaded.problem,
+        .loss = &loss,
         .plan = &result.solution[0].plan,
         .prediction = &result.solution[0].prediction,
         .search = &result.progress,

@@ -162,8 +162,10 @@ static void csv_header(struct sweep *sweep)
                     "micro_batch,virtual_stages,microbatches,recompute,order,memory_bytes\n");
 }
 
-static void csv_row(struct sweep *sweep, const int *value, const struct nest_solution *best)
+static void csv_row(struct sweep *sweep, const struct nest_problem *problem, const int *value,
+                    const struct nest_solution *best)
 {
+    (void)problem;
     struct nest_strbuf *out = &sweep->out;
     for (int k = 0; k < sweep->knobs; k++) {
         nest_strbuf_printf(out, "%s,", sweep->knob[k].value[value[k]]);
@@ -196,7 +198,8 @@ static void csv_row(struct sweep *sweep, const int *value, const struct nest_sol
                        nest_order_format(s, order, sizeof order), most_memory(&best->prediction));
 }
 
-static void json_row(struct sweep *sweep, const int *value, const struct nest_solution *best)
+static void json_row(struct sweep *sweep, const struct nest_problem *problem, const int *value,
+                     const struct nest_solution *best)
 {
     struct nest_json *json = &sweep->writer;
     nest_json_object(json, NULL);
@@ -209,7 +212,7 @@ static void json_row(struct sweep *sweep, const int *value, const struct nest_so
     if (best != NULL) {
         nest_json_integer(json, "devices_used", best->plan.devices_used);
         nest_json_figures(json, &best->prediction);
-        nest_json_plan(json, &best->plan, &best->prediction);
+        nest_json_plan(json, problem, &best->plan, &best->prediction);
         nest_json_integer(json, "memory_bytes", most_memory(&best->prediction));
     }
     nest_json_end(json);
@@ -255,7 +258,7 @@ static enum nest_status solve_point(struct sweep *sweep, const int *value, struc
     }
     const struct nest_solution *best = status == NEST_OK ? result.solution : NULL;
     sweep->feasible += best != NULL;
-    (sweep->json ? json_row : csv_row)(sweep, value, best);
+    (sweep->json ? json_row : csv_row)(sweep, &problem, value, best);
     flush_rows(sweep);
     return NEST_OK;
 }

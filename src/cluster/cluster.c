@@ -1,6 +1,9 @@
 #include "cluster/cluster.h"
 
-#include <stddef.h>
+#include <stdlib.h>
+
+#include "cluster/parts.h"
+#include "input/down.h"
 
 /* More devices than any plan needs; keeps every product of this room inside int64. */
 static const int64_t MOST_DEVICES = INT64_C(1) << 32;
@@ -178,67 +181,171 @@ static void find_starts(struct nest_level *level, const struct nest_level *below
     level->start = start;
 }
 
-/* Keeps the groups that hold the first `limit` devices. */
-static void cut_level(struct nest_level *level, int64_t *start, int64_t limit)
+static void measure_capacity(struct nest_level *level)
 {
-    int64_t kept = 0;
     level->capacity = 0;
-    while (kept < level->groups && start[kept] < limit) {
-        const int64_t end = start[kept + 1] < limit ? start[kept + 1] : limit;
-        const int64_t devices = end - start[kept++];
+    for (int64_t g = 0; g < level->groups; g++) {
+        const int64_t devices = level->start[g + 1] - level->start[g];
         level->capacity = devices > level->capacity ? devices : level->capacity;
     }
-    start[kept] = limit;
-    level->groups = kept;
 }
 
-static enum nest_status size_irregular(const struct nest_cluster_spec *spec, int64_t limit,
+/* Whether the groups are few enough to be listed one by one. */
+static enum nest_status check_listable(const struct nest_cluster *cluster,
+                                       struct nest_errors *errors)
+{
+    for (int l = 0; l < cluster->levels; l++) {
+        if (cluster->level[l].groups > MOST_GROUPS) {
+            return too_large(&cluster->spec->level[l], errors);
+        }
+    }
+    return NEST_OK;
+}
+
+static enum nest_status size_irregular(const struct nest_cluster_spec *spec,
                                        struct nest_arena *arena, struct nest_cluster *out,
                                        struct nest_errors *errors)
 {
-    int64_t *start[NEST_MAX_LEVELS];
+    if (check_listable(out, errors) != NEST_OK) {
+        return NEST_BAD_INPUT;
+    }
     for (int l = 0; l < spec->levels; l++) {
         struct nest_level *level = &out->level[l];
-        if (level->groups > MOST_GROUPS) {
-            return too_large(&spec->level[l], errors);
-        }
-        start[l] = NEST_NEW(arena, int64_t, level->groups + 1);
-        if (start[l] == NULL) {
+        int64_t *start = NEST_NEW(arena, int64_t, level->groups + 1);
+        if (start == NULL) {
             return NEST_NO_MEMORY;
         }
-        list_children(&spec->level[l], level->groups, start[l]);
+        list_children(&spec->level[l], level->groups, start);
         level->fanout = 0;
-        find_starts(level, l > 0 ? level - 1 : NULL, start[l]);
-    }
-    /* Starts refer to uncut starts of the level below, so cutting comes last. */
-    for (int l = 0; l < spec->levels; l++) {
-        cut_level(&out->level[l], start[l], limit);
+        find_starts(level, l > 0 ? level - 1 : NULL, start);
+        measure_capacity(level);
     }
     out->uniform = false;
-    out->devices = limit;
     return NEST_OK;
+}
+
+/* The tree of everything that the specification lists. */
+static enum nest_status build_whole(const struct nest_cluster_spec *spec, struct nest_arena *arena,
+                                    struct nest_cluster *out, struct nest_errors *errors)
+{
+    *out = (struct nest_cluster){.spec = spec, .device = spec->device, .levels = spec->levels};
+    for (int l = 0; l < spec->levels; l++) {
+        copy_level(&spec->level[l], &out->level[l]);
+    }
+    enum nest_status status = count_groups(spec, out, errors);
+    if (status == NEST_OK && is_uniform(spec)) {
+        size_uniform(spec, out);
+    } else if (status == NEST_OK) {
+        status = size_irregular(spec, arena, out, errors);
+    }
+    return status == NEST_OK ? nest_cluster_find_kinds(arena, out, errors) : status;
+}
+
+/* The first `limit` devices of a tree. */
+static enum nest_status cut(struct nest_cluster *cluster, int64_t limit, struct nest_arena *arena,
+                            struct nest_errors *errors)
+{
+    if (limit <= 0 || limit >= cluster->devices ||
+        (cluster->uniform && cluster->stretches == 0 && cut_uniform(cluster, limit))) {
+        return NEST_OK;
+    }
+    const struct nest_cluster whole = *cluster;
+    const struct nest_extent first = {0, limit};
+    const enum nest_status status = check_listable(cluster, errors);
+    return status == NEST_OK ? nest_cluster_keep(&whole, &first, 1, arena, cluster) : status;
+}
+
+static int compare_extents(const void *a, const void *b)
+{
+    const struct nest_extent *x = a;
+    const struct nest_extent *y = b;
+    return (x->first > y->first) - (x->first < y->first);
+}
+
+/* The devices that are not down, as extents; *count 0 where none is left. */
+static struct nest_extent *list_healthy(const struct nest_cluster *whole,
+                                        const struct nest_down *down, int downs,
+                                        struct nest_arena *arena, int *count)
+{
+    struct nest_extent *gone = NEST_NEW(arena, struct nest_extent, downs);
+    struct nest_extent *left = NEST_NEW(arena, struct nest_extent, downs + 1);
+    *count = 0;
+    if (gone == NULL || left == NULL) {
+        return NULL;
+    }
+    for (int i = 0; i < downs; i++) {
+        const int l = down[i].level;
+        gone[i] = l < 0 ? (struct nest_extent){down[i].first, down[i].last + 1}
+                        : (struct nest_extent){
+                              nest_cluster_group_start(whole, l, down[i].first),
+                              nest_cluster_group_start(whole, l, down[i].last + 1),
+                          };
+    }
+    qsort(gone, (size_t)downs, sizeof *gone, compare_extents);
+    int64_t next = 0;
+    for (int i = 0; i <= downs; i++) {
+        const int64_t end = i < downs ? gone[i].first : whole->devices;
+        if (end > next) {
+            left[(*count)++] = (struct nest_extent){next, end};
+        }
+        next = i < downs && gone[i].end > next ? gone[i].end : next;
+    }
+    return left;
+}
+
+/* Takes what is down out of the tree, which it keeps as the intact one. */
+static enum nest_status take_down(struct nest_cluster *cluster, const struct nest_down *down,
+                                  int downs, int64_t limit, struct nest_arena *arena,
+                                  struct nest_errors *errors)
+{
+    struct nest_cluster *intact = NEST_NEW(arena, struct nest_cluster, 1);
+    int count = 0;
+    const struct nest_extent *left = list_healthy(cluster, down, downs, arena, &count);
+    if (intact == NULL || left == NULL) {
+        return NEST_NO_MEMORY;
+    }
+    if (count == 0) {
+        nest_errors_add(errors, cluster->spec->level[0].mark, "down", NULL,
+                        "every device of the cluster is down");
+        return NEST_BAD_INPUT;
+    }
+    *intact = *cluster;
+    enum nest_status status = check_listable(intact, errors);
+    if (status == NEST_OK) {
+        status = nest_cluster_keep(intact, left, count, arena, cluster);
+    }
+    if (status == NEST_OK) {
+        status = cut(intact, limit, arena, errors);
+    }
+    if (status == NEST_OK) {
+        status = nest_cluster_settle_kinds(arena, intact);
+    }
+    cluster->intact = intact;
+    return status;
 }
 
 enum nest_status nest_cluster_build(const struct nest_cluster_spec *spec, int64_t limit,
                                     struct nest_arena *arena, struct nest_cluster *out,
                                     struct nest_errors *errors)
 {
-    *out = (struct nest_cluster){.spec = spec, .device = spec->device, .levels = spec->levels};
-    for (int l = 0; l < spec->levels; l++) {
-        copy_level(&spec->level[l], &out->level[l]);
-    }
-    const enum nest_status status = count_groups(spec, out, errors);
+    int downs = 0;
+    const size_t faults = errors->count;
+    enum nest_status status = build_whole(spec, arena, out, errors);
     if (status != NEST_OK) {
         return status;
     }
-    const int64_t kept = limit > 0 && limit < out->devices ? limit : out->devices;
-    if (is_uniform(spec)) {
-        size_uniform(spec, out);
-        if (kept == out->devices || cut_uniform(out, kept)) {
-            return NEST_OK;
-        }
+    const struct nest_down *down =
+        nest_down_parse(spec, spec->level[0].mark, arena, &downs, errors);
+    if (errors->count > faults) {
+        return NEST_BAD_INPUT;
     }
-    return size_irregular(spec, kept, arena, out, errors);
+    if (downs > 0) {
+        status = take_down(out, down, downs, limit, arena, errors);
+    }
+    if (status == NEST_OK) {
+        status = cut(out, limit, arena, errors);
+    }
+    return status == NEST_OK ? nest_cluster_settle_kinds(arena, out) : status;
 }
 
 /* Last entry of start[0…groups] that is not above p. */

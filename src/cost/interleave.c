@@ -95,7 +95,7 @@ static struct nest_layer_sum state_counts(const struct nest_cost_table *table,
 void nest_chunks_cost(const struct nest_cost_table *table, const struct nest_chunks_query *query,
                       struct nest_stage_cost *out)
 {
-    *out = (struct nest_stage_cost){0};
+    *out = (struct nest_stage_cost){.memory_short = table->memory_short};
     for (int c = 0; c < query->chunks; c++) {
         const bool model_first = query->stage == 0 && c == 0;
         const bool model_last = query->stage == query->stages - 1 && c == query->chunks - 1;

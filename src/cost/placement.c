@@ -16,7 +16,8 @@ bool nest_placement_equal(const struct nest_placement *a, const struct nest_plac
     return comm_equal(&a->tp, &b->tp) && comm_equal(&a->cp, &b->cp) &&
            comm_equal(&a->dense, &b->dense) && comm_equal(&a->shard, &b->shard) &&
            comm_equal(&a->replicate, &b->replicate) && comm_equal(&a->ep, &b->ep) &&
-           comm_equal(&a->etp, &b->etp) && comm_equal(&a->expert, &b->expert);
+           comm_equal(&a->etp, &b->etp) && comm_equal(&a->expert, &b->expert) &&
+           a->kinds == b->kinds && a->reach == b->reach;
 }
 
 /* Size 1 is no communicator: it lies the same everywhere. */
@@ -33,9 +34,20 @@ static void fill(const struct nest_spread *spread, int64_t stride, int64_t size,
     }
 }
 
-void nest_placement_at(const struct nest_cluster *cluster, const struct nest_strategy *s, int64_t x,
+/* The kinds of devices that the block and the spans touch. */
+static void find_kinds(const struct nest_spread *spread, struct nest_placement *out)
+{
+    for (int64_t o = 0; o < spread->copies; o++) {
+        const int64_t first = o * spread->span + spread->x;
+        out->kinds |= nest_cluster_kinds(spread->cluster, first, first + spread->block);
+    }
+    out->reach = nest_cluster_kinds(spread->cluster, 0, spread->copies * spread->span);
+}
+
+void nest_placement_at(const struct nest_cluster *whole, const struct nest_strategy *s, int64_t x,
                        struct nest_placement *out)
 {
+    const struct nest_cluster *cluster = nest_cluster_selected(whole, s->selection);
     const int64_t width = nest_strategy_width(s);
     struct nest_spread spread;
     spread.cluster = cluster;
@@ -64,6 +76,9 @@ void nest_placement_at(const struct nest_cluster *cluster, const struct nest_str
         out->expert = out->dense;
     } else {
         fill(&spread, expert, devices / expert, &out->expert);
+    }
+    if (cluster->stretches > 0) {
+        find_kinds(&spread, out);
     }
 }
 
@@ -113,9 +128,10 @@ static int scanned_link(const struct nest_cluster *cluster, const struct nest_st
     return worst;
 }
 
-int nest_link_level(const struct nest_cluster *cluster, const struct nest_strategy *s, int64_t x,
+int nest_link_level(const struct nest_cluster *whole, const struct nest_strategy *s, int64_t x,
                     int64_t y)
 {
+    const struct nest_cluster *cluster = nest_cluster_selected(whole, s->selection);
     if (x == y) {
         return 0;
     }

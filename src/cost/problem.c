@@ -10,7 +10,7 @@ void nest_problem_init(struct nest_problem *out, const struct nest_scenario_spec
         .train = scenario->train,
         .overlap = scenario->overlap,
         .pins = scenario->pins,
-        .memory_limit = (int64_t)(limit > 0 ? limit : scenario->device.memory),
+        .memory_limit = (int64_t)(limit > 0 ? limit : cluster->device->memory),
         .allow_stage_zero = scenario->allow_stage_zero,
         .allow_stage_tp = scenario->allow_stage_tp,
         .span = scenario->limits.span,

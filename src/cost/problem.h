@@ -10,11 +10,11 @@
 
 struct nest_problem {
     const struct nest_model *model;
-    const struct nest_cluster *cluster; /* its device is the device */
+    const struct nest_cluster *cluster; /* its device is the device, see there where it is mixed */
     struct nest_train_spec train;
     struct nest_overlap_spec overlap;
     struct nest_pins_spec pins;
-    int64_t memory_limit; /* bytes per device */
+    int64_t memory_limit; /* bytes per device; smaller kinds of a mixed cluster have their own */
     bool allow_stage_zero, allow_stage_tp;
     int64_t span;            /* the only K that the search may take; 0: any */
     bool packed;             /* it leaves no idle devices between the stages of a copy */

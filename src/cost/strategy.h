@@ -17,7 +17,8 @@ struct nest_strategy {
     int zero;               /* 0…3 */
     int64_t shard;          /* devices over which dense ZeRO state is divided; divides dp*cp */
     int64_t dp_in, dp_out;
-    int64_t span; /* K: devices from one copy o to the next */
+    int64_t span;  /* K: devices from one copy o to the next */
+    int selection; /* of a mixed cluster: which kinds of devices it uses, see nest_cluster */
 };
 
 /* Replicas. */
@@ -43,10 +44,13 @@ struct nest_placement {
     struct nest_comm ep;        /* expert all-to-all */
     struct nest_comm etp;       /* tensor parallelism inside an expert */
     struct nest_comm expert;    /* gradients of expert parameters: tp*cp*dp/(ep*etp) members */
+    unsigned
+        kinds; /* of a mixed cluster: bits of the kinds among the block's devices, all copies */
+    unsigned reach; /* the same of all devices from the first span's start to the last one's end */
 };
 
-/* Fills out for the block at x. Pure; closed form where the cluster is uniform, else O(devices of
- * the block over all replicas). */
+/* Fills out for the block at x of the cluster that the strategy selects. Pure; closed form where it
+ * is uniform, else O(devices of the block over all replicas). */
 void nest_placement_at(const struct nest_cluster *cluster, const struct nest_strategy *strategy,
                        int64_t x, struct nest_placement *out);
 

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cost/operator.h"
+#include "cost/pace.h"
 
 size_t nest_cost_table_bytes(int layers, const struct nest_cuts *graph, int levels)
 {
@@ -174,15 +175,23 @@ static void fill_crossing(const struct nest_problem *problem, const struct nest_
     }
 }
 
-static void fill_run(const struct nest_problem *problem, const struct nest_strategy *strategy,
+/* A problem and how some of it is paced; all three are one where all devices are alike. */
+struct paced {
+    const struct nest_problem *problem;
+    const struct nest_problem *stage; /* as the stage's own devices see it */
+    const struct nest_problem *links; /* as any device of the plan sees it */
+};
+
+static void fill_run(const struct paced *paced, const struct nest_strategy *strategy,
                      const struct nest_placement *placement, const struct nest_run *run,
                      struct nest_cost_table *out)
 {
+    const struct nest_problem *problem = paced->problem;
     const struct nest_layer_kind *kind = &problem->model->kind[run->kind];
     struct nest_layer_work work;
-    nest_layer_work(problem, kind, strategy, &work);
+    nest_pace_work(problem, placement->kinds, kind, strategy, &work);
     struct nest_layer_cost cost[NEST_RECOMPUTES];
-    nest_layer_price_modes(problem, &work, strategy, placement, cost);
+    nest_layer_price_modes(paced->stage, &work, strategy, placement, cost);
     for (int r = 0; r < NEST_RECOMPUTES; r++) {
         const struct nest_layer_sum layer = sum_of(&cost[r]);
         sum_run(run, &layer, out->sum[r], out->graph);
@@ -193,7 +202,7 @@ static void fill_run(const struct nest_problem *problem, const struct nest_strat
         }
     }
     if (!problem->model->crossing) {
-        fill_boundaries(problem, strategy, run, out);
+        fill_boundaries(paced->links, strategy, run, out);
     }
 }
 
@@ -366,23 +375,31 @@ void nest_cost_table_fill(const struct nest_problem *problem, const struct nest_
                           const struct nest_placement *placement, void *memory,
                           struct nest_cost_table *out)
 {
-    const struct nest_device_spec *device = problem->cluster->device;
+    struct nest_pace stage;
+    struct nest_pace links;
+    const struct paced paced = {
+        .problem = problem,
+        .stage = nest_pace_set(problem, strategy->selection, placement->kinds, &stage),
+        .links = nest_pace_set(problem, strategy->selection, placement->reach, &links),
+    };
+    const struct nest_device_spec *device = paced.stage->cluster->device;
     const struct nest_model *model = problem->model;
     nest_cost_table_init(model->layers, model->cuts, problem->cluster->levels, memory, out);
     if (problem->overrides != NULL && problem->overrides->transfer != NULL) {
         out->back += (size_t)(out->cuts - 1) * (size_t)out->levels;
     }
     for (int i = 0; i < model->runs; i++) {
-        fill_run(problem, strategy, placement, &model->run[i], out);
+        fill_run(&paced, strategy, placement, &model->run[i], out);
     }
     if (model->cuts) {
         fill_cuts(out);
     }
     if (model->crossing) {
-        fill_crossing(problem, strategy, out);
+        fill_crossing(paced.links, strategy, out);
     }
-    fill_sync(problem, strategy, placement, out);
-    fill_tied(problem, strategy, out);
+    fill_sync(paced.stage, strategy, placement, out);
+    fill_tied(paced.links, strategy, out);
+    out->memory_short = nest_pace_shortfall(problem, placement->kinds);
     out->optimizer_seconds =
         update_bytes(&problem->train) / (device->memory_bandwidth * device->memory_efficiency);
     out->dp_overlap = problem->overlap.dp;
@@ -506,4 +523,5 @@ void nest_stage_cost(const struct nest_cost_table *table, const struct nest_stag
                       to->optimized - from->optimized + (copy ? table->tied.optimized : 0), out->bw,
                       &out->sync, &out->optimizer);
     stage_memory(table, query, &out->memory);
+    out->memory_short = table->memory_short;
 }

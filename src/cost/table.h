@@ -76,6 +76,7 @@ struct nest_cost_table {
     int64_t reserve;          /* bytes outside the allocator for this strategy's groups */
     int64_t reserve_pipeline; /* bytes more where a stage has a neighbour */
     int64_t buffers;          /* bytes of communication buffers */
+    int64_t memory_short;     /* bytes that the devices have less than the problem's limit */
     /* What the head's copy of a tied embedding adds when first and last layer are on different
      * stages: weights, gradients, optimizer, dense_sync, optimized. All zero when untied. */
     struct nest_layer_sum tied;
@@ -101,6 +102,7 @@ struct nest_stage_cost {
     nest_ps optimizer;                            /* optimizer update */
     nest_ps compute, recompute, tp, cp, ep, zero; /* parts of fw + bw */
     struct nest_memory memory;
+    int64_t memory_short; /* bytes that its devices have less than the problem's limit */
 };
 
 /* Once-per-step work of a stage that holds so many parameters per device: *sync is the gradient and

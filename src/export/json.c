@@ -5,6 +5,8 @@
 #include "input/set.h"
 #include "plan/words.h"
 
+enum { KIND_MAX = 160 };
+
 void nest_json_breakdown(struct nest_json *json, const struct nest_breakdown *b)
 {
     const struct {
@@ -46,7 +48,22 @@ static void write_level(struct nest_json *json, const char *key, int level)
     }
 }
 
-static void write_stage(struct nest_json *json, const struct nest_plan *plan, int i,
+/* The names of kinds of devices, as a list. */
+static void write_kinds(struct nest_json *json, const char *key, const struct nest_cluster *cluster,
+                        unsigned kinds)
+{
+    nest_json_array(json, key);
+    for (int k = 0; k < cluster->kinds; k++) {
+        char name[KIND_MAX];
+        if (kinds & (1u << k)) {
+            nest_json_text(json, NULL, nest_kind_format(cluster, k, name, sizeof name));
+        }
+    }
+    nest_json_end(json);
+}
+
+static void write_stage(struct nest_json *json, const struct nest_problem *problem,
+                        const struct nest_plan *plan, int i,
                         const struct nest_prediction *prediction)
 {
     const struct nest_plan_stage *stage = &plan->stage[i];
@@ -61,6 +78,9 @@ static void write_stage(struct nest_json *json, const struct nest_plan *plan, in
     nest_json_integer(json, "zero", stage->zero);
     nest_json_integer(json, "tp", stage->tp);
     nest_json_integer(json, "first_device", stage->first_device);
+    if (problem->cluster->kinds > 1) {
+        write_kinds(json, "runs_on", problem->cluster, nest_stage_kinds(problem, plan, i));
+    }
     nest_json_array(json, "layers");
     for (int r = 0; r < stage->ranges; r++) {
         nest_json_array(json, NULL);
@@ -72,8 +92,8 @@ static void write_stage(struct nest_json *json, const struct nest_plan *plan, in
     nest_json_end(json);
 }
 
-void nest_json_plan(struct nest_json *json, const struct nest_plan *plan,
-                    const struct nest_prediction *prediction)
+void nest_json_plan(struct nest_json *json, const struct nest_problem *problem,
+                    const struct nest_plan *plan, const struct nest_prediction *prediction)
 {
     const struct nest_strategy *s = &plan->strategy;
     char order[64];
@@ -91,12 +111,15 @@ void nest_json_plan(struct nest_json *json, const struct nest_plan *plan,
     nest_json_text(json, "order", nest_order_format(s, order, sizeof order));
     nest_json_array(json, "stages");
     for (int i = 0; i < plan->stages; i++) {
-        write_stage(json, plan, i, prediction);
+        write_stage(json, problem, plan, i, prediction);
     }
     nest_json_end(json);
     nest_json_integer(json, "etp", s->etp);
     nest_json_integer(json, "span", s->span);
     nest_json_integer(json, "shard", s->shard);
+    if (s->selection > 0) {
+        write_kinds(json, "kinds", problem->cluster, (unsigned)s->selection);
+    }
     nest_json_end(json);
 }
 
@@ -114,7 +137,7 @@ static void write_memory(struct nest_json *json, const struct nest_prediction *p
         nest_json_integer(json, "other",
                           m->logits + m->working + m->gathered + m->buffers + m->reserve);
         nest_json_integer(json, "total", m->total);
-        nest_json_integer(json, "limit", prediction->memory_limit);
+        nest_json_integer(json, "limit", nest_stage_limit(prediction, i));
         nest_json_object(json, "other_terms");
         nest_json_integer(json, "logits", m->logits);
         nest_json_integer(json, "working", m->working);
@@ -123,6 +146,20 @@ static void write_memory(struct nest_json *json, const struct nest_prediction *p
         nest_json_integer(json, "reserve", m->reserve);
         nest_json_end(json);
         nest_json_end(json);
+    }
+    nest_json_end(json);
+}
+
+static void write_loss(struct nest_json *json, const struct nest_problem *problem,
+                       const struct nest_loss *loss)
+{
+    nest_json_object(json, "down");
+    nest_json_text(json, "what", problem->cluster->spec->down);
+    nest_json_integer(json, "devices", loss->down);
+    nest_json_integer(json, "idle", loss->idle);
+    if (loss->intact > 0) {
+        nest_json_number(json, "intact_step_time_s", nest_to_seconds(loss->intact));
+        nest_json_number(json, "throughput_loss", nest_loss_share(loss));
     }
     nest_json_end(json);
 }
@@ -159,7 +196,7 @@ static void write_alternatives(struct nest_json *json, const struct nest_documen
         nest_json_object(json, NULL);
         nest_json_integer(json, "devices_used", solution->plan.devices_used);
         nest_json_figures(json, &solution->prediction);
-        nest_json_plan(json, &solution->plan, &solution->prediction);
+        nest_json_plan(json, document->problem, &solution->plan, &solution->prediction);
         write_memory(json, &solution->prediction);
         nest_json_end(json);
     }
@@ -180,8 +217,11 @@ void nest_json_document(const struct nest_document *document, struct nest_strbuf
     nest_json_bool(&json, "feasible", plan != NULL && document->prediction->feasible);
     if (plan != NULL) {
         nest_json_figures(&json, document->prediction);
-        nest_json_plan(&json, plan, document->prediction);
+        nest_json_plan(&json, document->problem, plan, document->prediction);
         write_memory(&json, document->prediction);
+    }
+    if (document->loss != NULL && document->loss->down > 0) {
+        write_loss(&json, document->problem, document->loss);
     }
     if (document->errors != NULL) {
         write_errors(&json, document->errors);

@@ -5,7 +5,7 @@
 #define NEST_EXPORT_JSON_H
 
 #include "base/json.h"
-#include "solve/solve.h"
+#include "solve/loss.h"
 
 enum { NEST_JSON_SCHEMA = 1 };
 
@@ -20,14 +20,15 @@ struct nest_document {
     int alternatives;                         /* further solutions, best first */
     const struct nest_solution *alternative;
     const struct nest_errors *errors; /* why nothing was found; or NULL */
+    const struct nest_loss *loss;     /* what devices that are down cost; or NULL */
 };
 
 /* The whole document. */
 void nest_json_document(const struct nest_document *document, struct nest_strbuf *out);
 
 /* "plan": {…} alone, as a member of an open object. */
-void nest_json_plan(struct nest_json *json, const struct nest_plan *plan,
-                    const struct nest_prediction *prediction);
+void nest_json_plan(struct nest_json *json, const struct nest_problem *problem,
+                    const struct nest_plan *plan, const struct nest_prediction *prediction);
 
 /* "breakdown_s": {…}, seconds, as a member of an open object. */
 void nest_json_breakdown(struct nest_json *json, const struct nest_breakdown *breakdown);

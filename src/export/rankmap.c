@@ -35,6 +35,7 @@ static void each_seat(const struct nest_plan *plan,
 
 struct table {
     const struct nest_cluster *cluster;
+    const struct nest_cluster *selected; /* what of it the plan uses */
     struct nest_strbuf *out;
     int64_t rank;
 };
@@ -42,15 +43,15 @@ struct table {
 static void add_row(void *context, const struct seat *seat)
 {
     struct table *table = (struct table *)context;
-    nest_strbuf_printf(table->out, "%" PRId64 "\t%" PRId64, table->rank++, seat->device);
+    const int64_t device = nest_cluster_origin(table->selected, seat->device);
+    nest_strbuf_printf(table->out, "%" PRId64 "\t%" PRId64, table->rank++, device);
     for (int l = table->cluster->levels - 2; l >= 0; l--) {
-        nest_strbuf_printf(table->out, "\t%" PRId64,
-                           nest_cluster_group(table->cluster, l, seat->device));
+        nest_strbuf_printf(table->out, "\t%" PRId64, nest_cluster_group(table->cluster, l, device));
     }
-    const int64_t node = nest_cluster_group(table->cluster, 0, seat->device);
+    const int64_t node = nest_cluster_group(table->cluster, 0, device);
     nest_strbuf_printf(table->out, "\t%" PRId64 "\t%d\t%" PRId64 "\t%" PRId64 "\t%" PRId64 "\n",
-                       seat->device - nest_cluster_group_start(table->cluster, 0, node),
-                       seat->stage, seat->replica, seat->tp, seat->cp);
+                       device - nest_cluster_group_start(table->cluster, 0, node), seat->stage,
+                       seat->replica, seat->tp, seat->cp);
 }
 
 enum nest_status nest_export_rankmap(const struct nest_export *in, struct nest_strbuf *out,
@@ -58,7 +59,9 @@ enum nest_status nest_export_rankmap(const struct nest_export *in, struct nest_s
 {
     (void)notes;
     (void)errors;
-    struct table table = {in->problem->cluster, out, 0};
+    const struct nest_cluster *cluster = in->problem->cluster;
+    struct table table = {cluster, nest_cluster_selected(cluster, in->plan->strategy.selection),
+                          out, 0};
     nest_strbuf_add(out, "rank\tdevice");
     for (int l = table.cluster->levels - 2; l >= 0; l--) {
         nest_strbuf_printf(out, "\t%s", table.cluster->level[l].name);

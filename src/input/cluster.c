@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "input/down.h"
 #include "input/records.h"
 
 enum { NAME_MAX_BYTES = 60, SHAPE_MAX = 6, LARGEST_FANOUT = 1 << 24 };
@@ -65,6 +66,29 @@ static void read_shape(struct nest_field_reader *reader, const struct nest_node 
     written->dimensions = count;
 }
 
+static const struct nest_device_spec *load_device(struct nest_field_reader *reader,
+                                                  const struct nest_node *node)
+{
+    const struct nest_input *input = reader->context;
+    struct nest_device_spec *device = NEST_NEW(reader->arena, struct nest_device_spec, 1);
+    if (device && node->kind == NEST_NODE_MAPPING) {
+        nest_device_read(reader, node, "device", device);
+        return device;
+    }
+    const char *name = NULL;
+    if (!device || !nest_node_text(reader, node, &name)) {
+        return NULL;
+    }
+    nest_device_load(reader, name, node->mark, input->folder, device);
+    return device;
+}
+
+static void read_group_device(struct nest_field_reader *reader, const struct nest_node *node,
+                              void *record)
+{
+    ((struct nest_group_run *)record)->device = load_device(reader, node);
+}
+
 static const struct nest_field run_fields[] = {
     {.key = "fanout",
      .type = NEST_FIELD_COUNT,
@@ -77,6 +101,19 @@ static const struct nest_field run_fields[] = {
      .offset = offsetof(struct nest_group_run, times),
      .low = 1,
      .high = LARGEST_FANOUT},
+    {.key = "device", .type = NEST_FIELD_CUSTOM, .read = read_group_device},
+    {.key = "bandwidth",
+     .type = NEST_FIELD_NUMBER,
+     .unit = NEST_UNIT_BANDWIDTH,
+     .offset = offsetof(struct nest_group_run, bandwidth),
+     .low = 1e3,
+     .high = 1e15},
+    {.key = "uplink",
+     .type = NEST_FIELD_NUMBER,
+     .unit = NEST_UNIT_BANDWIDTH,
+     .offset = offsetof(struct nest_group_run, uplink),
+     .low = 1e3,
+     .high = 1e15},
     NEST_FIELD_END,
 };
 
@@ -243,22 +280,46 @@ static void read_levels(struct nest_field_reader *reader, const struct nest_node
 static void read_device(struct nest_field_reader *reader, const struct nest_node *node,
                         void *record)
 {
-    struct nest_cluster_spec *cluster = record;
-    const struct nest_input *input = reader->context;
-    struct nest_device_spec *device = NEST_NEW(reader->arena, struct nest_device_spec, 1);
-    if (!device) {
+    ((struct nest_cluster_spec *)record)->device = load_device(reader, node);
+}
+
+/* Appends "LEVEL NUMBERS"; a list of numbers becomes as many entries. */
+static void add_down(struct nest_field_reader *reader, const struct nest_node *node,
+                     const char *level, struct nest_strbuf *out)
+{
+    if (node->kind == NEST_NODE_SCALAR && *node->text) {
+        nest_strbuf_printf(out, "%s%s%s%s", nest_strbuf_text(out)[0] ? ", " : "",
+                           level ? level : "", level ? " " : "", node->text);
         return;
     }
-    if (node->kind == NEST_NODE_MAPPING) {
-        nest_device_read(reader, node, "device", device);
-    } else {
-        const char *name = NULL;
-        if (!nest_node_text(reader, node, &name)) {
+    if (node->kind != NEST_NODE_SEQUENCE || node->count == 0) {
+        nest_node_fault(reader, node, "expected {LEVEL: NUMBERS} or a list of 'LEVEL NUMBER'",
+                        "%s does not say what is down", nest_node_describe(node, reader->arena));
+        return;
+    }
+    for (const struct nest_node *child = node->first; child; child = child->next) {
+        if (child->kind == NEST_NODE_SEQUENCE) {
+            nest_node_fault(reader, child, NULL, "a list within a list does not say what is down");
             return;
         }
-        nest_device_load(reader, name, node->mark, input->folder, device);
+        add_down(reader, child, level, out);
     }
-    cluster->device = device;
+}
+
+/* "node 13", [node 13, device 5] or {node: [13, 20..23], device: 5}. */
+static void read_down(struct nest_field_reader *reader, const struct nest_node *node, void *record)
+{
+    struct nest_strbuf text = NEST_STRBUF_INIT(1 << 16);
+    if (node->kind == NEST_NODE_MAPPING) {
+        for (const struct nest_node *child = node->first; child; child = child->next) {
+            add_down(reader, child, child->key, &text);
+        }
+    } else {
+        add_down(reader, node, NULL, &text);
+    }
+    const char *kept = nest_arena_strdup(reader->arena, nest_strbuf_text(&text));
+    ((struct nest_cluster_spec *)record)->down = kept && *kept ? kept : NULL;
+    nest_strbuf_free(&text);
 }
 
 const struct nest_field nest_cluster_fields[] = {
@@ -270,6 +331,7 @@ const struct nest_field nest_cluster_fields[] = {
     {.key = "device", .type = NEST_FIELD_CUSTOM, .read = read_device, .required = true},
     {.key = "levels", .type = NEST_FIELD_CUSTOM, .read = read_levels},
     {.key = "graph", .type = NEST_FIELD_CUSTOM, .read = nest_graph_read},
+    {.key = "down", .type = NEST_FIELD_CUSTOM, .read = read_down},
     NEST_FIELD_END,
 };
 
@@ -333,9 +395,17 @@ static void check_names(const struct nest_cluster_spec *cluster, const struct ne
     }
 }
 
+static void check_down(const struct nest_cluster_spec *cluster, const struct nest_origin *origin,
+                       struct nest_errors *errors)
+{
+    int count = 0;
+    (void)nest_down_parse(cluster, nest_origin_mark(origin, "down"), errors->arena, &count, errors);
+}
+
 void nest_cluster_check(const struct nest_cluster_spec *cluster, const struct nest_origin *origin,
                         struct nest_errors *errors)
 {
+    const size_t faults = errors->count;
     double devices = 1;
     for (int i = 0; i < cluster->levels; i++) {
         devices *= cluster->level[i].groups ? 1 : (double)cluster->level[i].fanout;
@@ -346,6 +416,9 @@ void nest_cluster_check(const struct nest_cluster_spec *cluster, const struct ne
     }
     check_names(cluster, origin, errors);
     check_groups(cluster, origin, errors);
+    if (errors->count == faults) {
+        check_down(cluster, origin, errors);
+    }
 }
 
 /* A cluster is given as levels or as a graph. */

@@ -290,7 +290,7 @@ static bool shape_level(const struct work *w, const int *order, int l, struct ne
         if (runs > 0 && run[runs - 1].fanout == children) {
             run[runs - 1].times++;
         } else {
-            run[runs++] = (struct nest_group_run){children, 1};
+            run[runs++] = (struct nest_group_run){.fanout = children, .times = 1};
         }
         children = 0;
     }

@@ -67,6 +67,7 @@ static const struct nest_field stage_fields[] = {
      .choice = recompute_words},
     {.key = "zero", .type = NEST_FIELD_CHOICE, STAGE(stage.zero), .choice = zero_words},
     {.key = "tp", .type = NEST_FIELD_COUNT, STAGE(stage.tp), .low = 1, .high = LARGEST},
+    {.key = "runs_on", .type = NEST_FIELD_IGNORED},
     {.key = "first_device", .type = NEST_FIELD_COUNT, STAGE(stage.first_device), .high = LARGEST},
     {.key = "devices", .type = NEST_FIELD_IGNORED},
     {.key = "in_level", .type = NEST_FIELD_IGNORED},
@@ -146,6 +147,26 @@ static void read_order(struct nest_field_reader *reader, const struct nest_node 
     plan->order.mark = node->mark;
 }
 
+static void read_kinds(struct nest_field_reader *reader, const struct nest_node *node, void *record)
+{
+    struct nest_plan_spec *plan = record;
+    if (node->kind != NEST_NODE_SEQUENCE || node->count == 0) {
+        nest_node_fault(reader, node, "expected a list of names of devices",
+                        "%s is not a list of kinds of devices",
+                        nest_node_describe(node, reader->arena));
+        return;
+    }
+    const char **kind = NEST_NEW(reader->arena, const char *, node->count);
+    for (const struct nest_node *child = node->first; kind && child; child = child->next) {
+        if (!nest_node_text(reader, child, &kind[child->index])) {
+            return;
+        }
+    }
+    plan->kind = kind;
+    plan->kinds = kind ? node->count : 0;
+    plan->kinds_mark = node->mark;
+}
+
 #define AT(member) .offset = offsetof(struct nest_plan_spec, member)
 #define DEGREE(word)                                                                               \
     {                                                                                              \
@@ -165,6 +186,7 @@ const struct nest_field nest_plan_fields[] = {
     {.key = "sp", .type = NEST_FIELD_FLAG, AT(sp)},
     {.key = "zero", .type = NEST_FIELD_CHOICE, AT(zero), .choice = zero_words, .required = true},
     {.key = "order", .type = NEST_FIELD_CUSTOM, .read = read_order},
+    {.key = "kinds", .type = NEST_FIELD_CUSTOM, .read = read_kinds},
     {.key = "stages", .type = NEST_FIELD_CUSTOM, .read = read_stages, .required = true},
     {.key = "microbatches", .type = NEST_FIELD_IGNORED},
     NEST_FIELD_END,

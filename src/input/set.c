@@ -80,9 +80,14 @@ static void visit_knobs(struct nest_scenario_spec *scenario, visit_fn *visit, vo
     }
 }
 
+/* In a file it has other forms too; an edit writes it as text. */
+static const struct nest_field down_field = {
+    .key = "down", .type = NEST_FIELD_TEXT, .offset = offsetof(struct nest_cluster_spec, down)};
+
 static void visit_all(struct nest_scenario_spec *scenario, visit_fn *visit, void *context)
 {
     visit_knobs(scenario, visit, context);
+    visit(context, "cluster.down", &down_field, &scenario->cluster);
     for (int i = 0; i < scenario->cluster.levels; i++) {
         struct nest_level_spec *level = &scenario->cluster.level[i];
         const int keys = level->groups > 0 ? LEVEL_KEYS - 1 : LEVEL_KEYS;
@@ -434,6 +439,9 @@ enum nest_status nest_set(struct nest_scenario_spec *scenario, const char *path,
 static bool is_unset(const struct target *target)
 {
     const void *place = (const char *)target->record + target->field.offset;
+    if (target->field.type == NEST_FIELD_TEXT) {
+        return *(const char *const *)place == NULL;
+    }
     if (target->field.low <= 0) {
         return false;
     }
@@ -449,6 +457,9 @@ const char *nest_get(const struct nest_scenario_spec *scenario, const char *path
     struct search search;
     if (!find_target(&copy, path, arena, &search)) {
         return NULL;
+    }
+    if (is_unset(&search.found[0]) && search.found[0].field.type == NEST_FIELD_TEXT) {
+        return "none";
     }
     if (is_unset(&search.found[0])) {
         return strcmp(search.found[0].full, "limits.memory") == 0

@@ -62,10 +62,14 @@ enum nest_level_kind {
     NEST_LEVEL_RAIL
 };
 
-/* A run of `times` groups with `fanout` children each, in device order. */
+/* A run of `times` groups with `fanout` children each, in device order. What a group says holds for
+ * all below it, unless a group further inside says otherwise. */
 struct nest_group_run {
     int64_t fanout;
     int64_t times;
+    const struct nest_device_spec *device; /* NULL: as around it */
+    double bandwidth; /* bytes/s per device across this level; 0: as the level's */
+    double uplink;    /* at most so much across every level further out; 0: no limit */
 };
 
 struct nest_level_spec {
@@ -111,7 +115,8 @@ struct nest_cluster_spec {
     struct nest_level_spec level[NEST_MAX_LEVELS]; /* innermost first; tori already expanded */
     int params;
     struct nest_param_spec *param; /* of a cluster in Lua, in the order of their declaration */
-    nest_cluster_builder *build;   /* builds it again when a knob is set; NULL: not built */
+    const char *down; /* what is out of order, "node 13, device 4..7" (down.h); NULL or "none" */
+    nest_cluster_builder *build; /* builds it again when a knob is set; NULL: not built */
     void *build_context;
     const char *build_path;
     int notes;
@@ -342,6 +347,9 @@ struct nest_plan_spec {
     bool sp;
     int zero;
     struct nest_order_pin order;
+    int kinds;
+    const char *const *kind; /* of a mixed cluster: the devices it uses; none = all */
+    struct nest_mark kinds_mark;
     int stages;
     const struct nest_plan_stage_spec *stage;
 };

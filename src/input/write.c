@@ -156,31 +156,103 @@ static void write_device(const struct nest_device_spec *device, int indent, stru
     write_block(nest_device_fields, device, &defaults, indent, out);
 }
 
+/* A rate as one more entry of a flow mapping; nothing where it is not given. */
+static void write_rate(const char *key, double rate, struct nest_strbuf *out)
+{
+    char number[96];
+    if (rate > 0) {
+        nest_strbuf_printf(
+            out, ", %s: %s", key,
+            nest_unit_format_exact(rate, NEST_UNIT_BANDWIDTH, number, sizeof number));
+    }
+}
+
+static bool is_size_alone(const struct nest_group_run *run)
+{
+    return !run->device && run->bandwidth == 0 && run->uplink == 0;
+}
+
+/* A device in full does not go into a flow mapping. */
+static void write_run(const struct nest_group_run *run, int indent, struct nest_strbuf *out)
+{
+    const bool in_full = run->device && !run->device->ref;
+    nest_strbuf_printf(out, "%*s- %sfanout: %" PRId64, indent, "", in_full ? "" : "{", run->fanout);
+    if (!in_full) {
+        nest_strbuf_printf(out, ", times: %" PRId64, run->times);
+        if (run->device) {
+            nest_strbuf_add(out, ", device: ");
+            nest_yaml_text(run->device->ref, out);
+        }
+        write_rate("bandwidth", run->bandwidth, out);
+        write_rate("uplink", run->uplink, out);
+        nest_strbuf_add(out, "}\n");
+        return;
+    }
+    const struct {
+        const char *key;
+        double rate;
+    } rate[] = {{"bandwidth", run->bandwidth}, {"uplink", run->uplink}};
+    nest_strbuf_printf(out, "\n%*stimes: %" PRId64 "\n", indent + 2, "", run->times);
+    for (size_t i = 0; i < sizeof rate / sizeof rate[0]; i++) {
+        char number[96];
+        if (rate[i].rate > 0) {
+            nest_strbuf_printf(
+                out, "%*s%s: %s\n", indent + 2, "", rate[i].key,
+                nest_unit_format_exact(rate[i].rate, NEST_UNIT_BANDWIDTH, number, sizeof number));
+        }
+    }
+    nest_strbuf_printf(out, "%*sdevice:\n", indent + 2, "");
+    write_device(run->device, indent + 4, out);
+}
+
+/* Runs that are more than sizes get a line each. */
+static void write_runs(const struct nest_level_spec *level, int indent, struct nest_strbuf *out)
+{
+    bool plain = true;
+    for (int i = 0; i < level->groups; i++) {
+        plain = plain && is_size_alone(&level->group[i]);
+    }
+    for (int i = 0; i < level->groups && plain; i++) {
+        nest_strbuf_printf(out, "%s{fanout: %" PRId64 ", times: %" PRId64 "}%s",
+                           i ? ", " : "groups: [", level->group[i].fanout, level->group[i].times,
+                           i + 1 == level->groups ? "]" : "");
+    }
+    for (int i = 0; i < level->groups && !plain; i++) {
+        nest_strbuf_printf(out, i ? "" : "groups:\n");
+        write_run(&level->group[i], indent + 4, out);
+    }
+}
+
 static void write_level(const struct nest_level_spec *level, int indent, struct nest_strbuf *out)
 {
     char number[96];
-    nest_strbuf_printf(out, "%*s- {name: ", indent, "");
-    nest_yaml_text(level->name, out);
-    if (level->groups == 0) {
-        nest_strbuf_printf(out, ", fanout: %" PRId64, level->fanout);
-    }
+    bool lines = false; /* instead of one flow mapping */
     for (int i = 0; i < level->groups; i++) {
-        nest_strbuf_printf(out, "%s{fanout: %" PRId64 ", times: %" PRId64 "}%s",
-                           i ? ", " : ", groups: [", level->group[i].fanout, level->group[i].times,
-                           i + 1 == level->groups ? "]" : "");
+        lines = lines || !is_size_alone(&level->group[i]);
     }
+    char gap[64] = ", ";
+    if (lines) {
+        (void)snprintf(gap, sizeof gap, "\n%*s", indent + 2, "");
+    }
+    nest_strbuf_printf(out, "%*s- %sname: ", indent, "", lines ? "" : "{");
+    nest_yaml_text(level->name, out);
     nest_strbuf_printf(
-        out, ", bandwidth: %s",
+        out, "%sbandwidth: %s", gap,
         nest_unit_format_exact(level->bandwidth, NEST_UNIT_BANDWIDTH, number, sizeof number));
     nest_strbuf_printf(
-        out, ", latency: %s",
+        out, "%slatency: %s", gap,
         nest_unit_format_exact(level->latency, NEST_UNIT_SECONDS, number, sizeof number));
     if (level->oversubscription != 1) {
-        nest_strbuf_printf(out, ", oversubscription: %s",
+        nest_strbuf_printf(out, "%soversubscription: %s", gap,
                            nest_unit_format_exact(level->oversubscription, NEST_UNIT_RATIO, number,
                                                   sizeof number));
     }
-    nest_strbuf_printf(out, ", kind: %s}\n", nest_level_kind_word(level->kind));
+    nest_strbuf_printf(out, "%skind: %s%s", gap, nest_level_kind_word(level->kind), gap);
+    if (level->groups == 0) {
+        nest_strbuf_printf(out, "fanout: %" PRId64, level->fanout);
+    }
+    write_runs(level, indent, out);
+    nest_strbuf_add(out, lines ? "" : "}\n");
 }
 
 static void write_cluster(const struct nest_scenario_spec *scenario, int indent,
@@ -197,6 +269,11 @@ static void write_cluster(const struct nest_scenario_spec *scenario, int indent,
     } else {
         nest_strbuf_add(out, "\n");
         write_device(&scenario->device, indent + 2, out);
+    }
+    if (cluster->down) {
+        nest_strbuf_printf(out, "%*sdown: ", indent, "");
+        nest_yaml_text(cluster->down, out);
+        nest_strbuf_add(out, "\n");
     }
     nest_strbuf_printf(out, "%*slevels:\n", indent, "");
     for (int i = 0; i < cluster->levels; i++) {

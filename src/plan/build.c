@@ -2,10 +2,11 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "plan/rules.h"
 
-enum { ASSUMED_MAX = 16 };
+enum { ASSUMED_MAX = 16, KIND_MAX = 160 };
 
 /* Building a plan from pins: what was asked, what was assumed, where faults go. */
 struct builder {
@@ -395,7 +396,7 @@ static bool check_places(struct builder *b, const struct nest_plan_spec *spec,
         }
         free_from = stage->first_device + stage->tp * s->cp * s->dp_in;
     }
-    const int64_t devices = b->problem->cluster->devices;
+    const int64_t devices = nest_cluster_selected(b->problem->cluster, s->selection)->devices;
     if (free_from > s->span || s->span * s->dp_out > devices) {
         nest_errors_add(b->errors, (struct nest_mark){0}, "span", NULL,
                         "the stages take %" PRId64 " devices of a span of %" PRId64 ", %" PRId64
@@ -403,6 +404,31 @@ static bool check_places(struct builder *b, const struct nest_plan_spec *spec,
                         free_from, s->span, s->dp_out, devices);
         return false;
     }
+    return true;
+}
+
+/* The selection that keeps the kinds which the plan file names. */
+static bool choose_selection(struct builder *b, const struct nest_plan_spec *spec,
+                             struct nest_strategy *strategy)
+{
+    const struct nest_cluster *cluster = b->problem->cluster;
+    unsigned kept = 0;
+    for (int i = 0; i < spec->kinds; i++) {
+        char name[KIND_MAX];
+        int k = 0;
+        while (k < cluster->kinds && cluster->kind &&
+               strcmp(nest_kind_format(cluster, k, name, sizeof name), spec->kind[i]) != 0) {
+            k++;
+        }
+        if (!cluster->kind || k == cluster->kinds) {
+            nest_errors_add(b->errors, spec->kinds_mark, "kinds",
+                            "nest show CLUSTER lists the kinds of a mixed cluster",
+                            "the cluster has no devices of kind '%.80s'", spec->kind[i]);
+            return false;
+        }
+        kept |= 1u << k;
+    }
+    strategy->selection = kept == cluster->kept ? 0 : (int)kept;
     return true;
 }
 
@@ -428,6 +454,7 @@ enum nest_status nest_plan_from_spec(const struct nest_problem *problem,
         .zero = spec->zero,
     };
     choose_order(&b, spec->dp, s);
+    b.failed = !choose_selection(&b, spec, s) || b.failed;
     s->shard = spec->shard > 0 ? spec->shard : spec->dp * s->cp;
     if (b.failed || !nest_rules_check(&pinned, s, spec->stages, errors)) {
         return NEST_NO;

@@ -66,12 +66,13 @@ static int worst_meet(const struct nest_problem *problem, const struct nest_plan
     if (a.tp == b.tp) {
         return nest_link_level(problem->cluster, &a, x, y);
     }
+    const struct nest_cluster *cluster = nest_cluster_selected(problem->cluster, a.selection);
     int worst = 0;
     for (int64_t o = 0; o < a.dp_out; o++) {
         for (int64_t r = 0; r < a.dp_in; r++) {
             const int64_t low = o * a.span + x + r * nest_strategy_width(&a);
             const int64_t high = o * a.span + y + (r + 1) * nest_strategy_width(&b) - 1;
-            const int level = nest_cluster_meet(problem->cluster, low, high);
+            const int level = nest_cluster_meet(cluster, low, high);
             worst = level > worst ? level : worst;
         }
     }
@@ -235,11 +236,66 @@ static void find_extremes(struct nest_prediction *p)
         if (p->stage[i].load > p->stage[p->bottleneck].load) {
             p->bottleneck = i;
         }
-        if (p->stage[i].memory.total > p->stage[p->worst_stage].memory.total) {
+        const struct nest_stage_cost *worst = &p->stage[p->worst_stage];
+        if (p->stage[i].memory.total + p->stage[i].memory_short >
+            worst->memory.total + worst->memory_short) {
             p->worst_stage = i;
         }
     }
-    p->feasible = p->stage[p->worst_stage].memory.total <= p->memory_limit;
+    p->feasible = p->stage[p->worst_stage].memory.total <= nest_stage_limit(p, p->worst_stage);
+}
+
+/* Calls visit for the devices first … end-1 of every copy of stage i, numbered as selected. */
+static void each_block(const struct nest_plan *plan, int i,
+                       void (*visit)(void *context, int64_t first, int64_t end), void *context)
+{
+    const struct nest_strategy s = stage_strategy(plan, i);
+    for (int64_t o = 0; o < s.dp_out; o++) {
+        const int64_t first = o * s.span + plan->stage[i].first_device;
+        visit(context, first, first + nest_strategy_width(&s) * s.dp_in);
+    }
+}
+
+struct census {
+    const struct nest_cluster *cluster; /* as selected */
+    unsigned kinds;
+    int64_t count[NEST_KINDS_MAX];
+};
+
+static void take_census(void *context, int64_t first, int64_t end)
+{
+    struct census *census = context;
+    census->kinds |= nest_cluster_kinds(census->cluster, first, end);
+    nest_cluster_tally(census->cluster, first, end, census->count);
+}
+
+unsigned nest_stage_kinds(const struct nest_problem *problem, const struct nest_plan *plan, int i)
+{
+    struct census census = {.cluster =
+                                nest_cluster_selected(problem->cluster, plan->strategy.selection)};
+    if (problem->cluster->kinds > 1) {
+        each_block(plan, i, take_census, &census);
+    }
+    return census.kinds;
+}
+
+/* Peak FLOP/s of one device; of a mixed cluster the mean of those used. */
+static double mean_peak(const struct nest_problem *problem, const struct nest_plan *plan)
+{
+    const struct nest_cluster *cluster = problem->cluster;
+    const enum nest_precision precision = problem->train.precision;
+    if (cluster->kinds <= 1) {
+        return cluster->device->peak[precision];
+    }
+    struct census census = {.cluster = nest_cluster_selected(cluster, plan->strategy.selection)};
+    double sum = 0;
+    for (int i = 0; i < plan->stages; i++) {
+        each_block(plan, i, take_census, &census);
+    }
+    for (int k = 0; k < cluster->kinds; k++) {
+        sum += (double)census.count[k] * cluster->kind[k].device->peak[precision];
+    }
+    return sum / (double)plan->devices_used;
 }
 
 static void rate(const struct nest_problem *problem, const struct nest_plan *plan,
@@ -253,7 +309,7 @@ static void rate(const struct nest_problem *problem, const struct nest_plan *pla
     p->tokens_per_s = batch * (double)problem->model->spec->seq / seconds;
     p->tflops_per_device =
         problem->model->flops_per_sequence * batch / seconds / (double)plan->devices_used / 1e12;
-    const double peak = problem->cluster->device->peak[problem->train.precision];
+    const double peak = mean_peak(problem, plan);
     p->mfu = peak > 0.0 ? p->tflops_per_device * 1e12 / peak : 0.0;
 }
 

@@ -6,6 +6,7 @@
 #include "base/units.h"
 #include "cost/framework.h"
 #include "cost/operator.h"
+#include "cost/pace.h"
 
 enum { TEXT = 32 };
 
@@ -201,13 +202,27 @@ static void explain_messages(const struct nest_problem *problem,
     }
 }
 
-void nest_explain_time(const struct nest_problem *problem, const struct nest_plan *plan,
+/* Of a mixed cluster: whose pace the stage goes at. */
+static void explain_pace(const struct nest_problem *whole, unsigned kinds,
+                         const struct nest_problem *paced, struct nest_strbuf *out)
+{
+    char names[160];
+    if (kinds != 0) {
+        nest_strbuf_printf(out, "  on %s, at the pace of %s\n",
+                           nest_kinds_format(whole->cluster, kinds, names, sizeof names),
+                           paced->cluster->device->name);
+    }
+}
+
+void nest_explain_time(const struct nest_problem *whole, const struct nest_plan *plan,
                        const struct nest_prediction *prediction, int stage, struct nest_strbuf *out)
 {
     const struct nest_strategy strategy = strategy_of(plan, stage);
     const struct nest_stage_cost *cost = &prediction->stage[stage];
     struct nest_placement at;
-    nest_placement_at(problem->cluster, &strategy, plan->stage[stage].first_device, &at);
+    nest_placement_at(whole->cluster, &strategy, plan->stage[stage].first_device, &at);
+    struct nest_pace pace;
+    const struct nest_problem *problem = nest_pace_set(whole, strategy.selection, at.kinds, &pace);
     char a[TEXT], b[TEXT], c[TEXT], d[TEXT], e[TEXT], f[TEXT];
     nest_strbuf_printf(out, "stage %d, per microbatch: forward %s, backward %s\n", stage,
                        time_text(cost->fw, a), time_text(cost->bw, b));
@@ -215,6 +230,7 @@ void nest_explain_time(const struct nest_problem *problem, const struct nest_pla
                        time_text(cost->compute, a), time_text(cost->recompute, b),
                        time_text(cost->tp, c), time_text(cost->cp, d), time_text(cost->ep, e),
                        time_text(cost->zero, f));
+    explain_pace(whole, at.kinds, problem, out);
     for (int k = 0; k < problem->model->kinds; k++) {
         const int64_t count = count_kind(problem->model, &plan->stage[stage], k);
         if (count > 0) {
@@ -277,7 +293,7 @@ void nest_explain_memory(const struct nest_problem *problem, const struct nest_p
     const struct nest_memory *m = &prediction->stage[stage].memory;
     char total[TEXT], limit[TEXT], how[96];
     nest_strbuf_printf(out, "stage %d, each device: %s of %s\n", stage, bytes_text(m->total, total),
-                       bytes_text(prediction->memory_limit, limit));
+                       bytes_text(nest_stage_limit(prediction, stage), limit));
     explain_state(problem, &strategy, m, out);
     if (plan->strategy.virtual_stages > 1) {
         (void)snprintf(how, sizeof how, "chunks in flight times the largest chunk, %s",

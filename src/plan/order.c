@@ -22,6 +22,7 @@ static int compare_strategy(const struct nest_strategy *a, const struct nest_str
         {a->dp_out, b->dp_out},
         {a->dp_in, b->dp_in},
         {a->span, b->span},
+        {a->selection, b->selection},
     };
     for (size_t i = 0; i < sizeof pair / sizeof pair[0]; i++) {
         const int order = sign(pair[i][0], pair[i][1]);

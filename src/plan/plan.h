@@ -42,8 +42,17 @@ struct nest_prediction {
     double mfu;
     int stages;
     struct nest_stage_cost *stage; /* [stages] */
-    int64_t memory_limit;
+    int64_t memory_limit;          /* of the problem; see nest_stage_limit */
 };
+
+/* Bytes that a device of stage i may fill: the limit, or less where its devices have less. */
+static inline int64_t nest_stage_limit(const struct nest_prediction *prediction, int i)
+{
+    return prediction->memory_limit - prediction->stage[i].memory_short;
+}
+
+/* The kinds of devices that stage i runs on, all replicas, as bits; 0 where all are alike. */
+unsigned nest_stage_kinds(const struct nest_problem *problem, const struct nest_plan *plan, int i);
 
 /* Prices the plan exactly as the solver does. False only when memory for the answer is out. The
  * arrays of out live in arena. Levels are taken from the plan: whoever builds one fills them from

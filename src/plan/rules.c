@@ -326,3 +326,12 @@ bool nest_rules_check(const struct nest_problem *problem, const struct nest_stra
     }
     return c.legal;
 }
+
+bool nest_rules_apply(const struct nest_problem *problem, const struct nest_plan *plan)
+{
+    const struct nest_strategy *s = &plan->strategy;
+    return plan->stages > 0 && nest_plan_covers(problem->model, plan) &&
+           s->selection <= problem->cluster->selections &&
+           s->span * s->dp_out <= nest_cluster_selected(problem->cluster, s->selection)->devices &&
+           nest_rules_check(problem, s, plan->stages, NULL);
+}

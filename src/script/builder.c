@@ -112,7 +112,7 @@ static void push_run(lua_State *L, struct nest_arena *arena, struct runs *runs, 
         runs->run = larger;
         runs->room = room;
     }
-    runs->run[runs->count++] = (struct nest_group_run){fanout, times};
+    runs->run[runs->count++] = (struct nest_group_run){.fanout = fanout, .times = times};
 }
 
 static void append_runs(lua_State *L, struct nest_arena *arena, struct runs *to,

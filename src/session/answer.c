@@ -38,21 +38,11 @@ const struct nest_solution *nest_answer_best(const struct nest_answer *answer)
     return answer && answer->result.count > 0 ? &answer->result.solution[0] : NULL;
 }
 
-/* A plan carries layer numbers and device positions; both must still exist. */
-static bool plan_applies(const struct nest_problem *problem, const struct nest_plan *plan)
-{
-    if (plan->stages < 1 || plan->devices_used > problem->cluster->devices ||
-        !nest_rules_check(problem, &plan->strategy, plan->stages, NULL)) {
-        return false;
-    }
-    return nest_plan_covers(problem->model, plan);
-}
-
 struct nest_answer *nest_answer_recost(const struct nest_answer *earlier,
                                        struct nest_document *document)
 {
     const struct nest_solution *best = nest_answer_best(earlier);
-    if (!best || !plan_applies(&document->problem, &best->plan)) {
+    if (!best || !nest_rules_apply(&document->problem, &best->plan)) {
         return NULL;
     }
     struct nest_answer *answer = nest_answer_new(document);
@@ -90,5 +80,15 @@ void nest_answer_explain(struct nest_answer *answer, const struct nest_answer *e
         nest_change_explain(earlier, recosted, answer);
     } else {
         nest_change_describe(answer);
+    }
+    if (best && answer->loss.down > 0) {
+        struct nest_strbuf text = NEST_STRBUF_INIT(1 << 12);
+        nest_loss_write(&answer->document->problem, &answer->loss, "→", &text);
+        const char *why = answer->change.why
+                              ? nest_arena_printf(&answer->arena, "%s; %s", nest_strbuf_text(&text),
+                                                  answer->change.why)
+                              : nest_arena_strdup(&answer->arena, nest_strbuf_text(&text));
+        answer->change.why = why ? why : answer->change.why;
+        nest_strbuf_free(&text);
     }
 }

@@ -169,8 +169,9 @@ static const char *memory_reason(const struct nest_prediction *prediction, struc
         arena, "the plan before would need %s on stage %d, %s over the limit",
         nest_unit_format((double)memory->total, NEST_UNIT_BYTES, need, sizeof need),
         prediction->worst_stage,
-        nest_unit_format((double)(memory->total - prediction->memory_limit), NEST_UNIT_BYTES, over,
-                         sizeof over));
+        nest_unit_format(
+            (double)(memory->total - nest_stage_limit(prediction, prediction->worst_stage)),
+            NEST_UNIT_BYTES, over, sizeof over));
 }
 
 static const char *same_plan_reason(const struct nest_prediction *before,
@@ -289,5 +290,6 @@ void nest_change_describe(struct nest_answer *answer)
         prediction->worst_stage,
         nest_unit_format((double)prediction->stage[prediction->worst_stage].memory.total,
                          NEST_UNIT_BYTES, full, sizeof full),
-        nest_unit_format((double)prediction->memory_limit, NEST_UNIT_BYTES, limit, sizeof limit));
+        nest_unit_format((double)nest_stage_limit(prediction, prediction->worst_stage),
+                         NEST_UNIT_BYTES, limit, sizeof limit));
 }

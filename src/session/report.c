@@ -11,13 +11,16 @@ enum { CHOICE_MAX = 256 };
 
 /* ---- Seats ---- */
 
-struct nest_seat nest_seat_of(const struct nest_plan *plan, int64_t device)
+struct nest_seat nest_seat_of(const struct nest_cluster *cluster, const struct nest_plan *plan,
+                              int64_t device)
 {
     const struct nest_strategy *s = &plan->strategy;
     const struct nest_seat idle = {-1, -1, -1};
-    const int64_t outer = device / s->span;
-    const int64_t place = device % s->span;
-    if (outer >= s->dp_out) {
+    const int64_t position =
+        nest_cluster_position(nest_cluster_selected(cluster, s->selection), device);
+    const int64_t outer = position / s->span;
+    const int64_t place = position % s->span;
+    if (position < 0 || outer >= s->dp_out) {
         return idle;
     }
     for (int i = 0; i < plan->stages; i++) {
@@ -30,8 +33,8 @@ struct nest_seat nest_seat_of(const struct nest_plan *plan, int64_t device)
     return idle;
 }
 
-void nest_occupancy_of(const struct nest_plan *plan, int64_t first, int64_t end,
-                       struct nest_occupancy *out)
+void nest_occupancy_of(const struct nest_cluster *cluster, const struct nest_plan *plan,
+                       int64_t first, int64_t end, struct nest_occupancy *out)
 {
     *out = (struct nest_occupancy){.first = first,
                                    .devices = end - first,
@@ -40,7 +43,7 @@ void nest_occupancy_of(const struct nest_plan *plan, int64_t first, int64_t end,
                                    .replica_low = -1,
                                    .replica_high = -1};
     for (int64_t device = first; device < end; device++) {
-        const struct nest_seat seat = nest_seat_of(plan, device);
+        const struct nest_seat seat = nest_seat_of(cluster, plan, device);
         if (seat.stage < 0) {
             out->idle++;
             continue;
@@ -57,7 +60,7 @@ void nest_occupancy_of(const struct nest_plan *plan, int64_t first, int64_t end,
 void nest_group_occupancy(const struct nest_cluster *cluster, const struct nest_plan *plan,
                           int level, int64_t group, struct nest_occupancy *out)
 {
-    nest_occupancy_of(plan, nest_cluster_group_start(cluster, level, group),
+    nest_occupancy_of(cluster, plan, nest_cluster_group_start(cluster, level, group),
                       nest_cluster_group_start(cluster, level, group + 1), out);
 }
 
@@ -85,8 +88,8 @@ int nest_group_strip(const struct nest_cluster *cluster, const struct nest_plan 
     for (int i = 0; i < count; i++) {
         const int64_t from = first + parts * i / count;
         const int64_t to = first + parts * (i + 1) / count;
-        nest_occupancy_of(plan, part_start(cluster, level, from), part_start(cluster, level, to),
-                          &out[i]);
+        nest_occupancy_of(cluster, plan, part_start(cluster, level, from),
+                          part_start(cluster, level, to), &out[i]);
     }
     return count;
 }

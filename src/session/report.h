@@ -14,7 +14,8 @@ struct nest_seat {
 };
 
 /* What device p does in the plan. O(stages). */
-struct nest_seat nest_seat_of(const struct nest_plan *plan, int64_t device);
+struct nest_seat nest_seat_of(const struct nest_cluster *cluster, const struct nest_plan *plan,
+                              int64_t device);
 
 struct nest_occupancy {
     int64_t first, devices; /* the group's devices */
@@ -24,8 +25,8 @@ struct nest_occupancy {
 };
 
 /* Who sits on the devices first … end-1. O(devices * stages). */
-void nest_occupancy_of(const struct nest_plan *plan, int64_t first, int64_t end,
-                       struct nest_occupancy *out);
+void nest_occupancy_of(const struct nest_cluster *cluster, const struct nest_plan *plan,
+                       int64_t first, int64_t end, struct nest_occupancy *out);
 
 /* Who sits in the level-l group number g. */
 void nest_group_occupancy(const struct nest_cluster *cluster, const struct nest_plan *plan,

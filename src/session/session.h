@@ -12,7 +12,7 @@
 
 #include "base/strbuf.h"
 #include "input/load.h"
-#include "solve/solve.h"
+#include "solve/loss.h"
 
 struct nest_session;
 
@@ -76,6 +76,7 @@ struct nest_snapshot {
     const struct nest_result *result;
     const struct nest_problem *solved;
     struct nest_progress progress;    /* of the running solve, else the finished one's */
+    const struct nest_loss *loss;     /* what devices that are down cost; never NULL */
     const struct nest_level_use *use; /* [solved->cluster->levels]; NULL without a plan */
     const struct nest_change *change; /* to the result before; never NULL */
     int knobs;

@@ -13,6 +13,7 @@ struct held {
 };
 
 static const struct nest_change no_change;
+static const struct nest_loss no_loss;
 
 /* The state under the lock: cheap to copy, references taken. */
 static void capture(struct nest_session *session, struct held *held)
@@ -47,6 +48,7 @@ static void fill(const struct nest_session *session, struct held *held)
     view->model = held->document->problem.model;
     view->cluster = held->document->problem.cluster;
     view->change = &no_change;
+    view->loss = &no_loss;
     if (answer) {
         view->provisional = answer->provisional;
         view->status = answer->status;
@@ -54,6 +56,7 @@ static void fill(const struct nest_session *session, struct held *held)
         view->solved = &answer->document->problem;
         view->use = answer->use;
         view->change = &answer->change;
+        view->loss = &answer->loss;
     }
     view->knob = nest_knobs(held->document, best ? &best->plan : NULL, session->saved, &held->arena,
                             &view->knobs);

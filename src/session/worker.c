@@ -102,6 +102,11 @@ static void solve(struct job *job)
         };
         answer->status =
             nest_solve(&job->document->problem, &options, &answer->arena, &answer->result);
+        if (answer->status == NEST_OK) {
+            answer->status =
+                nest_solve_loss(&job->document->problem, &options, nest_answer_best(answer),
+                                &answer->arena, &answer->loss);
+        }
         answer->result.progress.seconds = elapsed(&job->start);
     }
     if (answer && answer->status != NEST_CANCELLED) {

@@ -437,6 +437,21 @@ static bool order_allows(const struct nest_order_pin *order, int64_t dp, int64_t
     return true;
 }
 
+/* The whole cluster, and what of a mixed one has a device for every rank of one stage. */
+static bool each_selection(const struct nest_space *space, struct nest_strategy *s,
+                           bool (*visit)(void *context, const struct nest_strategy *strategy),
+                           void *context)
+{
+    const struct nest_cluster *cluster = space->problem->cluster;
+    const int64_t needed = nest_strategy_width(s) * nest_strategy_dp(s);
+    for (s->selection = 0; s->selection <= cluster->selections; s->selection++) {
+        if (nest_cluster_selected(cluster, s->selection)->devices >= needed && !visit(context, s)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 bool nest_space_each_order(const struct nest_space *space, const struct nest_strategy *strategy,
                            bool (*visit)(void *context, const struct nest_strategy *strategy),
                            void *context)
@@ -447,7 +462,7 @@ bool nest_space_each_order(const struct nest_space *space, const struct nest_str
         if (dp % dp_in == 0 && order_allows(&space->problem->pins.order, dp, dp_in)) {
             s.dp_in = dp_in;
             s.dp_out = dp / dp_in;
-            if (!visit(context, &s)) {
+            if (!each_selection(space, &s, visit, context)) {
                 return false;
             }
         }

@@ -16,6 +16,7 @@
  *   shard         dp * cp, and for each level m the largest divisor of dp * cp whose members' tp
  *                 groups fit in a level-m group (HSDP)
  *   dp_in         every divisor of dp
+ *   selection     every set of kinds of devices that a mixed cluster has
  *
  * Nothing is left out that nest_rules_check accepts. Where a choice changes nothing it is made
  * once: zero 0 has shard dp * cp. With stage_tp a family stands for all widths and strategy.tp is
@@ -79,7 +80,7 @@ bool nest_space_each_sharding(const struct nest_space *space, const struct nest_
                               bool (*visit)(void *context, const struct nest_strategy *strategy),
                               void *context);
 
-/* Calls visit for every order of the strategy's dp replicas. */
+/* Calls visit for every order of the strategy's dp replicas, on every selection of devices. */
 bool nest_space_each_order(const struct nest_space *space, const struct nest_strategy *strategy,
                            bool (*visit)(void *context, const struct nest_strategy *strategy),
                            void *context);

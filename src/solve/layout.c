@@ -7,7 +7,8 @@
 
 /* A layout while it grows. */
 struct builder {
-    const struct nest_cluster *cluster;
+    const struct nest_cluster *whole;
+    const struct nest_cluster *cluster; /* what the strategy selects of it */
     const struct nest_strategy *strategy;
     struct nest_arena *arena;
     struct nest_layout *layout;
@@ -80,10 +81,11 @@ static int64_t *reachable_sums(const struct nest_strategy *strategy, int64_t roo
     return sums;
 }
 
-int64_t *nest_layout_spans(const struct nest_cluster *cluster, const struct nest_strategy *strategy,
+int64_t *nest_layout_spans(const struct nest_cluster *whole, const struct nest_strategy *strategy,
                            int stages, int widths, const int64_t *tp, struct nest_arena *arena,
                            int *count)
 {
+    const struct nest_cluster *cluster = nest_cluster_selected(whole, strategy->selection);
     const int64_t room = cluster->devices / strategy->dp_out;
     int sums_count;
     *count = 0;
@@ -200,9 +202,9 @@ static int level_between(const struct builder *b, const struct nest_place *place
     if (place->width == successor->width) {
         struct nest_strategy strategy = *b->strategy;
         strategy.tp = tp[place->width];
-        return nest_link_level(b->cluster, &strategy, place->x, successor->x);
+        return nest_link_level(b->whole, &strategy, place->x, successor->x);
     }
-    const struct nest_problem problem = {.cluster = b->cluster};
+    const struct nest_problem problem = {.cluster = b->whole};
     struct nest_plan_stage stage[2] = {
         {.tp = tp[place->width], .first_device = place->x},
         {.tp = tp[successor->width], .first_device = successor->x},
@@ -259,7 +261,13 @@ bool nest_layout_build(const struct nest_cluster *cluster, const struct nest_str
     if (!out->count || !out->place) {
         return false;
     }
-    struct builder b = {cluster, strategy, arena, out, zeros, packed};
+    struct builder b = {cluster,
+                        nest_cluster_selected(cluster, strategy->selection),
+                        strategy,
+                        arena,
+                        out,
+                        zeros,
+                        packed};
     for (int s = 1; s <= stages; s++) {
         if (!make_places(&b, s) || !make_arcs(&b, s)) {
             return false;

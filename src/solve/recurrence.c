@@ -28,7 +28,7 @@ static void price(const struct nest_cost_table *table, int first, int last,
         .recompute = cost.recompute,
         .sync = cost.sync,
         .optimizer = cost.optimizer,
-        .fixed = cost.memory.total - kept,
+        .fixed = cost.memory.total - kept + cost.memory_short,
         .activations = kept,
     };
 }
@@ -117,7 +117,7 @@ static bool price_columns(struct nest_recurrence *r, const struct nest_choice *c
     };
     nest_interleave_ranges(interleave, chain->layers, c->first, c->last, r->range);
     nest_chunks_cost(c->place->table[c->zero], &query, cost);
-    return cost->memory.total <= chain->memory_limit;
+    return cost->memory.total + cost->memory_short <= chain->memory_limit;
 }
 
 /* The stage between its two links. False if it does not fit in memory. */

@@ -18,6 +18,7 @@ struct node {
     struct nest_grid grid; /* of GRID and STRATEGY */
     int zero;              /* of SHARDING and STRATEGY, as the next two */
     int64_t shard, dp_in;  /* dp_in is dp while the order is open */
+    int selection;         /* of STRATEGY */
 };
 
 /* One of the best plans so far. */
@@ -58,6 +59,7 @@ static struct nest_strategy strategy_of(const struct search *s, const struct nod
     strategy.shard = node->shard;
     strategy.dp_in = node->dp_in;
     strategy.dp_out = node->grid.dp / node->dp_in;
+    strategy.selection = node->selection;
     return strategy;
 }
 
@@ -275,6 +277,7 @@ static bool push_strategy(void *context, const struct nest_strategy *strategy)
     node.zero = strategy->zero;
     node.shard = strategy->shard;
     node.dp_in = strategy->dp_in;
+    node.selection = strategy->selection;
     node.bound = sharp_bound(s, &node);
     return push(s, &node);
 }

@@ -7,15 +7,6 @@
 #include "solve/infeasible.h"
 #include "solve/search.h"
 
-/* True if the plan still says something about the problem: legal, and of its layers. */
-static bool applies(const struct nest_problem *problem, const struct nest_plan *plan)
-{
-    const struct nest_strategy *s = &plan->strategy;
-    return nest_plan_covers(problem->model, plan) &&
-           s->span * s->dp_out <= problem->cluster->devices &&
-           nest_rules_check(problem, s, plan->stages, NULL);
-}
-
 /* The plan's step time under this problem; NEST_PS_MAX where it is not feasible or does not apply.
  * It need not be within the pins: a bound that turns out too low is given up (see solve_within). */
 static nest_ps recost(const struct nest_problem *problem, const struct nest_plan *plan)
@@ -24,7 +15,7 @@ static nest_ps recost(const struct nest_problem *problem, const struct nest_plan
     struct nest_plan copy;
     struct nest_prediction prediction;
     nest_ps step = NEST_PS_MAX;
-    if (applies(problem, plan) && nest_plan_copy(plan, &arena, &copy)) {
+    if (nest_rules_apply(problem, plan) && nest_plan_copy(plan, &arena, &copy)) {
         nest_plan_settle(problem, &copy);
         if (nest_plan_evaluate(problem, &copy, &arena, &prediction) && prediction.feasible) {
             step = prediction.step;

@@ -60,8 +60,8 @@ static void irregular_groups_keep_their_shape(void **state)
     struct test_cluster c;
     const int64_t fanout[] = {8, 1, 2};
     test_cluster_of(&c, 3, fanout);
-    const struct nest_group_run nodes[] = {{8, 4}, {7, 1}};
-    const struct nest_group_run racks[] = {{3, 1}, {2, 1}};
+    const struct nest_group_run nodes[] = {{.fanout = 8, .times = 4}, {.fanout = 7, .times = 1}};
+    const struct nest_group_run racks[] = {{.fanout = 3, .times = 1}, {.fanout = 2, .times = 1}};
     c.spec.level[0].groups = c.spec.level[1].groups = 2;
     c.spec.level[0].group = nodes;
     c.spec.level[1].group = racks;
@@ -85,7 +85,7 @@ static void equal_runs_are_uniform(void **state)
     struct test_cluster c;
     const int64_t fanout[] = {1, 5};
     test_cluster_of(&c, 2, fanout);
-    const struct nest_group_run nodes[] = {{8, 3}, {8, 2}};
+    const struct nest_group_run nodes[] = {{.fanout = 8, .times = 3}, {.fanout = 8, .times = 2}};
     c.spec.level[0].groups = 2;
     c.spec.level[0].group = nodes;
     test_cluster_rebuild(&c, 0);
@@ -100,7 +100,7 @@ static void groups_that_do_not_fit_are_refused(void **state)
     struct test_cluster c;
     const int64_t fanout[] = {1, 5};
     test_cluster_of(&c, 2, fanout);
-    const struct nest_group_run nodes[] = {{8, 3}, {7, 1}};
+    const struct nest_group_run nodes[] = {{.fanout = 8, .times = 3}, {.fanout = 7, .times = 1}};
     c.spec.level[0].groups = 2;
     c.spec.level[0].group = nodes;
     struct nest_errors errors;

@@ -468,7 +468,7 @@ static void every_device_has_one_seat(void **state)
     int64_t busy = 0;
     int64_t per_stage[64] = {0};
     for (int64_t d = 0; d < s->cluster->devices; d++) {
-        const struct nest_seat seat = nest_seat_of(plan, d);
+        const struct nest_seat seat = nest_seat_of(s->cluster, plan, d);
         busy += seat.stage >= 0;
         if (seat.stage >= 0) {
             per_stage[seat.stage]++;

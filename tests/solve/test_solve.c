@@ -140,6 +140,12 @@ static void each_columns(struct brute *b, int i, int64_t *columns, const int *ze
     }
 }
 
+/* What the strategy selects of a mixed cluster. */
+static const struct nest_cluster *selected(const struct brute *b)
+{
+    return nest_cluster_selected(b->problem->cluster, b->plan.strategy.selection);
+}
+
 static bool starts_group(const struct nest_cluster *cluster, int level, int64_t p)
 {
     return p == 0 || p == cluster->devices ||
@@ -162,9 +168,9 @@ static void each_place(struct brute *b, int i, const int *zeros)
     for (int w = 0; w < b->widths; w++) {
         b->stage[i].tp = b->width[w];
         int64_t tried = -1;
-        for (int m = -1; m < b->problem->cluster->levels; m++) {
+        for (int m = -1; m < selected(b)->levels; m++) {
             int64_t end = start;
-            while (m >= 0 && !starts_group(b->problem->cluster, m, end)) {
+            while (m >= 0 && !starts_group(selected(b), m, end)) {
                 end--;
             }
             b->stage[i].first_device = end - b->width[w] * s->cp * s->dp_in;
@@ -188,7 +194,7 @@ static bool sums_to(const struct brute *b, int stages, int64_t sum)
 
 static bool is_span(const struct brute *b, int64_t span)
 {
-    const struct nest_cluster *cluster = b->problem->cluster;
+    const struct nest_cluster *cluster = selected(b);
     for (int64_t sum = 1; sum <= span; sum++) {
         if (!sums_to(b, b->plan.stages, sum)) {
             continue;
@@ -214,7 +220,7 @@ static void each_span(struct brute *b)
     const int zeros[2] = {b->problem->allow_stage_zero ? 0 : s->zero,
                           b->problem->allow_stage_zero ? 3 : s->zero};
     const struct nest_strategy before = *s;
-    for (int64_t span = 1; span * before.dp_out <= b->problem->cluster->devices; span++) {
+    for (int64_t span = 1; span * before.dp_out <= selected(b)->devices; span++) {
         *s = before;
         s->span = span;
         if (is_span(b, span)) {
@@ -239,9 +245,11 @@ static void each_order(struct brute *b, int64_t dp)
             legal = legal &&
                     nest_rules_check(b->problem, &alone, b->widths > 1 ? 1 : b->plan.stages, NULL);
         }
-        if (legal) {
+        for (s->selection = 0; legal && s->selection <= b->problem->cluster->selections;
+             s->selection++) {
             each_span(b);
         }
+        s->selection = 0;
     }
 }
 
@@ -402,9 +410,9 @@ static void describe(const char *who, bool found, const struct nest_plan *plan, 
     const struct nest_strategy *s = &plan->strategy;
     print_error("%s: step %" PRId64 " tp %" PRId64 " cp %" PRId64 " ep %" PRId64 " etp %" PRId64
                 " sp %d mb %" PRId64 " v %" PRId64 " zero %d shard %" PRId64 " in %" PRId64
-                " out %" PRId64 " span %" PRId64 " pp %d:",
+                " out %" PRId64 " span %" PRId64 " of selection %d pp %d:",
                 who, step, s->tp, s->cp, s->ep, s->etp, s->sp, s->micro_batch, s->virtual_stages,
-                s->zero, s->shard, s->dp_in, s->dp_out, s->span, plan->stages);
+                s->zero, s->shard, s->dp_in, s->dp_out, s->span, s->selection, plan->stages);
     for (int i = 0; i < plan->stages; i++) {
         const struct nest_plan_stage *t = &plan->stage[i];
         print_error(" [%" PRId64 "-%" PRId64 " r%d z%d tp%" PRId64 " @%" PRId64 "]",
@@ -430,13 +438,25 @@ static void expect(const struct nest_result *result, bool found, const struct ne
     }
 }
 
-static int64_t check_instance(uint64_t seed, int *found)
+/* What a property test saw. */
+struct seen {
+    int found;     /* feasible instances */
+    int mixed;     /* of them on mixed clusters */
+    int without;   /* of those best without some kind of device */
+    int64_t plans; /* by brute force */
+};
+
+static void check_instance(uint64_t seed, bool mixed, struct seen *seen)
 {
     struct test_small made;
     struct nest_arena keep = NEST_ARENA_INIT;
     struct nest_arena scratch = NEST_ARENA_INIT;
     struct nest_arena arena = NEST_ARENA_INIT;
-    test_small_problem(&made, seed, 7);
+    if (mixed) {
+        test_small_mixed(&made, seed, 6);
+    } else {
+        test_small_problem(&made, seed, 7);
+    }
     struct brute b = {.problem = &made.problem, .keep = &keep, .scratch = &scratch};
     enumerate(&b);
     const struct nest_solve_options how[] = {
@@ -455,28 +475,48 @@ static int64_t check_instance(uint64_t seed, int *found)
         }
         expect(&result, b.found, &b.best, b.step, seed, name[i]);
     }
-    *found += b.found;
+    seen->found += b.found;
+    seen->mixed += b.found && made.cluster.tree.kinds > 1;
+    seen->without += b.found && b.best.strategy.selection > 0;
+    seen->plans += b.plans;
     nest_arena_free(&keep);
     nest_arena_free(&scratch);
     nest_arena_free(&arena);
     test_small_free(&made);
-    return b.plans;
 }
 
 static void search_equals_brute_force(void **state)
 {
     (void)state;
     const uint64_t seed = test_seed();
-    const int instances = test_instances(400);
-    int64_t plans = 0;
-    int found = 0;
+    const int instances = test_instances(300);
+    struct seen seen = {0};
     for (int i = 0; i < instances; i++) {
-        plans += check_instance(seed + (uint64_t)i, &found);
+        check_instance(seed + (uint64_t)i, false, &seen);
     }
     print_message("%d instances from seed %" PRIu64 ": %d feasible, %" PRId64
                   " plans by brute force\n",
-                  instances, seed, found, plans);
-    assert_true(found > instances / 5);
+                  instances, seed, seen.found, seen.plans);
+    assert_true(seen.found > instances / 5);
+}
+
+/* Clusters of unlike devices and links: plans may use all of them, the first of them, or leave some
+ * kinds out. */
+static void mixed_clusters_equal_brute_force(void **state)
+{
+    (void)state;
+    const uint64_t seed = test_seed();
+    const int instances = test_instances(100);
+    struct seen seen = {0};
+    for (int i = 0; i < instances; i++) {
+        check_instance(seed + (uint64_t)i, true, &seen);
+    }
+    print_message("%d instances from seed %" PRIu64
+                  ": %d feasible, %d of them mixed, %d best without some kind, %" PRId64
+                  " plans by brute force\n",
+                  instances, seed, seen.found, seen.mixed, seen.without, seen.plans);
+    assert_true(seen.mixed > instances / 10);
+    assert_true(seen.without > instances / 100);
 }
 
 /* What must be changed is said, and true: the named memory limit is feasible and a byte less is not
@@ -508,6 +548,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(infeasible_says_why),
         cmocka_unit_test(search_equals_brute_force),
+        cmocka_unit_test(mixed_clusters_equal_brute_force),
     };
     return cmocka_run_group_tests_name("solve", tests, NULL, NULL);
 }

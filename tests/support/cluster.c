@@ -94,7 +94,7 @@ static int64_t pick_groups(struct test_cluster *cluster, struct test_random *ran
     struct nest_group_run *run = NEST_NEW(&cluster->arena, struct nest_group_run, groups);
     int64_t children = 0;
     for (int64_t g = 0; g < groups; g++) {
-        run[g] = (struct nest_group_run){1 + test_random_below(random, 6), 1};
+        run[g] = (struct nest_group_run){.fanout = 1 + test_random_below(random, 6), .times = 1};
         children += run[g].fanout;
     }
     cluster->spec.level[l].groups = (int)groups;
@@ -117,6 +117,54 @@ void test_cluster_irregular(struct test_cluster *cluster, struct test_random *ra
     pick_rates(cluster, random);
     test_cluster_rebuild(
         cluster, test_random_below(random, 4) == 0 ? 1 + test_random_below(random, groups) : 0);
+}
+
+/* The groups of a level one by one, as the specification has them. */
+static int list_groups(struct test_cluster *cluster, int l, struct nest_group_run **out)
+{
+    const struct nest_level_spec *level = &cluster->spec.level[l];
+    int64_t groups = 1;
+    for (int k = cluster->spec.levels - 1; k > l; k--) {
+        const struct nest_level_spec *outer = &cluster->spec.level[k];
+        int64_t children = 0;
+        for (int i = 0; i < outer->groups; i++) {
+            children += outer->group[i].fanout * outer->group[i].times;
+        }
+        groups = outer->groups > 0 ? children : groups * outer->fanout;
+    }
+    *out = NEST_NEW(&cluster->arena, struct nest_group_run, groups);
+    int count = 0;
+    for (int i = 0; i < level->groups; i++) {
+        for (int64_t t = 0; t < level->group[i].times; t++) {
+            (*out)[count++] = (struct nest_group_run){.fanout = level->group[i].fanout, .times = 1};
+        }
+    }
+    while (count < groups) {
+        (*out)[count++] = (struct nest_group_run){.fanout = level->fanout, .times = 1};
+    }
+    return count;
+}
+
+void test_cluster_mix(struct test_cluster *cluster, struct test_random *random)
+{
+    struct nest_group_run *run;
+    int l = (int)test_random_below(random, cluster->spec.levels);
+    int count = list_groups(cluster, l, &run);
+    while (count < 2 && l > 0) {
+        count = list_groups(cluster, --l, &run);
+    }
+    const int64_t how = test_random_below(random, 4);
+    const double rate = cluster->spec.level[l].bandwidth;
+    for (int i = 0; i < count; i++) {
+        const bool changed = test_random_below(random, 2) == 0;
+        run[i].device = changed && how != 1 ? &cluster->other : NULL;
+        run[i].bandwidth = changed && how == 1 ? rate / 4 : changed && how == 2 ? rate * 2 : 0;
+        run[i].uplink = changed && how == 3 ? rate / 8 : 0;
+    }
+    cluster->spec.level[l].fanout = 0;
+    cluster->spec.level[l].groups = count;
+    cluster->spec.level[l].group = run;
+    test_cluster_rebuild(cluster, 0);
 }
 
 void test_cluster_free(struct test_cluster *cluster)

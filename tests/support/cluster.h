@@ -16,6 +16,7 @@ double test_random_unit(struct test_random *random);              /* [0, 1) */
 struct test_cluster {
     struct nest_arena arena;
     struct nest_device_spec device;
+    struct nest_device_spec other; /* of some groups, see test_cluster_mix */
     struct nest_cluster_spec spec;
     struct nest_cluster tree;
 };
@@ -30,6 +31,10 @@ void test_cluster_rebuild(struct test_cluster *cluster, int64_t limit);
 /* 1…4 levels, at most `most` devices, random rates. */
 void test_cluster_uniform(struct test_cluster *cluster, struct test_random *random, int64_t most);
 void test_cluster_irregular(struct test_cluster *cluster, struct test_random *random, int64_t most);
+
+/* Gives the groups of one level another device or slower links, at random, and builds the tree
+ * again. other must be set. */
+void test_cluster_mix(struct test_cluster *cluster, struct test_random *random);
 
 void test_cluster_free(struct test_cluster *cluster);
 

@@ -118,6 +118,36 @@ void test_small_problem(struct test_small *made, uint64_t seed, int64_t devices)
     random_pins(&random, problem);
 }
 
+/* Two levels of two or three groups, whatever there was before. */
+static void reshape(struct test_random *random, struct nest_cluster_spec *spec)
+{
+    struct nest_level_spec *level = spec->level;
+    if (spec->levels < 2) {
+        level[1] = level[0];
+        level[1].name = "outer";
+        level[1].bandwidth /= (double)(1 + below(random, 6));
+    }
+    spec->levels = 2;
+    level[0].groups = level[1].groups = 0;
+    level[0].fanout = 1 + below(random, 3);
+    level[1].fanout = 2 + below(random, 2);
+}
+
+void test_small_mixed(struct test_small *made, uint64_t seed, int64_t devices)
+{
+    struct test_random random = {seed * UINT64_C(0xD1B54A32D192ED03)};
+    test_small_problem(made, seed, devices);
+    struct nest_device_spec *other = &made->cluster.other;
+    random_device(&random, other);
+    for (int p = 0; p < NEST_PRECISIONS; p++) {
+        other->peak[p] *= (double)(1 + below(&random, 8)) / 4;
+    }
+    made->cluster.device.memory = (double)made->problem.memory_limit;
+    other->memory = (double)made->problem.memory_limit / (double)(1 + below(&random, 3));
+    reshape(&random, &made->cluster.spec);
+    test_cluster_mix(&made->cluster, &random);
+}
+
 void test_small_free(struct test_small *made)
 {
     test_cluster_free(&made->cluster);

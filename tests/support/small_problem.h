@@ -18,6 +18,9 @@ struct test_small {
  * random training settings, memory limits and pins. */
 void test_small_problem(struct test_small *made, uint64_t seed, int64_t devices);
 
+/* The same on two levels of groups of which some have other devices or links. */
+void test_small_mixed(struct test_small *made, uint64_t seed, int64_t devices);
+
 /* Expands the model again after spec was changed. */
 void test_small_expand(struct test_small *made);
 

@@ -17,7 +17,8 @@ const struct nest_plan *nest_plan_seated(const struct nest_snapshot *snapshot)
 {
     const struct nest_solution *best = nest_plan_best(snapshot);
     if (!best || snapshot->solved->cluster->devices != snapshot->cluster->devices ||
-        snapshot->solved->cluster->levels != snapshot->cluster->levels) {
+        snapshot->solved->cluster->levels != snapshot->cluster->levels ||
+        snapshot->solved->cluster->selections != snapshot->cluster->selections) {
         return NULL;
     }
     return &best->plan;

@@ -85,7 +85,7 @@ static void stage_detail(const struct nest_solution *best, const struct nest_sna
                        stage->tp, stage->zero, nest_recompute_word(stage->recompute),
                        stage->first_device);
     nest_strbuf_add(out, "\1Memory per device\n");
-    stage_memory(&cost->memory, best->prediction.memory_limit, out);
+    stage_memory(&cost->memory, nest_stage_limit(&best->prediction, index), out);
     nest_strbuf_add(out, "\n\1One microbatch\n");
     add_time(out, "forward", cost->fw, cost->load);
     add_time(out, "backward", cost->bw, cost->load);
@@ -138,10 +138,10 @@ static void group_detail(const struct nest_snapshot *snapshot, const struct nest
     int64_t from = first;
     nest_strbuf_printf(out, "devices %" PRId64 " to %" PRId64 "\n\n", first, end - 1);
     while (from < end) {
-        const struct nest_seat seat = nest_seat_of(plan, from);
+        const struct nest_seat seat = nest_seat_of(cluster, plan, from);
         int64_t to = from + 1;
         for (; to < end; to++) {
-            const struct nest_seat next = nest_seat_of(plan, to);
+            const struct nest_seat next = nest_seat_of(cluster, plan, to);
             if (next.stage != seat.stage || next.replica != seat.replica) {
                 break;
             }

@@ -20,8 +20,9 @@ static double whole_of(const struct nest_prediction *prediction)
 {
     double most = 1;
     for (int i = 0; i < prediction->stages; i++) {
-        const double share = (double)prediction->stage[i].memory.total /
-                             (double)(prediction->memory_limit > 0 ? prediction->memory_limit : 1);
+        const int64_t limit = nest_stage_limit(prediction, i);
+        const double share =
+            (double)prediction->stage[i].memory.total / (double)(limit > 0 ? limit : 1);
         most = share > most ? share : most;
     }
     return most;
@@ -75,7 +76,7 @@ static void draw_stage(const struct nest_plan_draw *draw, struct nest_rect rect,
     const int bar = rect.width - label - TOTAL - modes - 1;
     struct nest_part part[NEST_MEMORY_PARTS];
     draw_label(draw, rect.x, y, label, stage);
-    nest_memory_parts(memory, prediction->memory_limit, part);
+    nest_memory_parts(memory, nest_stage_limit(prediction, stage), part);
     if (bar > 0) {
         nest_bar_draw(draw->canvas, rect.x + label, y, bar, part, NEST_MEMORY_PARTS,
                       NEST_ROLE_WEIGHTS, whole, true);
@@ -83,9 +84,9 @@ static void draw_stage(const struct nest_plan_draw *draw, struct nest_rect rect,
     const int total = rect.x + label + (bar > 0 ? bar : 0) + 1;
     char gib[TEXT];
     (void)snprintf(gib, sizeof gib, "%.1f", (double)memory->total / 1073741824.0);
-    nest_canvas_right(draw->canvas, total, y, TOTAL - 1,
-                      memory->total > prediction->memory_limit ? NEST_ROLE_BAD : NEST_ROLE_VALUE,
-                      gib);
+    nest_canvas_right(
+        draw->canvas, total, y, TOTAL - 1,
+        memory->total > nest_stage_limit(prediction, stage) ? NEST_ROLE_BAD : NEST_ROLE_VALUE, gib);
     draw_modes(draw, total + TOTAL, y, modes, stage);
     nest_plan_draw_spot(draw, (struct nest_rect){rect.x, y, rect.width, 1},
                         (struct nest_spot){.pane = NEST_PANE_STAGES, .index = stage});

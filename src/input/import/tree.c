@@ -432,7 +432,7 @@ static bool row_runs(const struct nest_tree *tree, const struct row *row, int he
         if (runs > 0 && run[runs - 1].fanout == fanout) {
             run[runs - 1].times++;
         } else {
-            run[runs++] = (struct nest_group_run){fanout, 1};
+            run[runs++] = (struct nest_group_run){.fanout = fanout, .times = 1};
         }
     }
     level->fanout = runs == 1 ? run[0].fanout : 0;

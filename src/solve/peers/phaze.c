@@ -10,6 +10,7 @@ static struct nest_cluster flatten(const struct nest_cluster *cluster)
     const struct nest_level *between = &cluster->level[cluster->levels > 1 ? 1 : 0];
     flat.levels = 1;
     flat.uniform = true;
+    flat.selections = 0;
     flat.level[0] = (struct nest_level){
         .name = "flat",
         .kind = NEST_LEVEL_SWITCH,
