@@ -156,18 +156,25 @@ static double smaller(double a, double b)
     return a < b ? a : b;
 }
 
-/* A constant curve: the best point anywhere. Only bounds look at it. */
-static void best_curve(const struct nest_curve *other, struct nest_curve *curve)
+static double best_point(const struct nest_curve *curve)
 {
     double best = 0;
     for (int i = 0; i < curve->count; i++) {
         best = larger(best, curve->y[i]);
     }
-    for (int i = 0; i < other->count; i++) {
-        best = larger(best, other->y[i]);
+    return best;
+}
+
+/* The best point of any GEMM, as a constant curve for all precisions: only bounds look at it. */
+static void best_gemm(const struct nest_device_spec *other, struct nest_device_spec *best)
+{
+    const double points[] = {best_point(&best->gemm), best_point(&best->gemm_fp8),
+                             best_point(&other->gemm), best_point(&other->gemm_fp8)};
+    double most = best->gemm.count == 0 || other->gemm.count == 0 ? 1.0 : 0.0;
+    for (size_t i = 0; i < sizeof points / sizeof points[0]; i++) {
+        most = larger(most, points[i]);
     }
-    const bool perfect = curve->count == 0 || other->count == 0;
-    *curve = (struct nest_curve){.count = 1, .x = {1.0}, .y = {perfect ? 1.0 : best}};
+    best->gemm = best->gemm_fp8 = (struct nest_curve){.count = 1, .x = {1.0}, .y = {most}};
 }
 
 /* What a device's own links reach of their bandwidth. */
@@ -184,7 +191,7 @@ static void take_better(const struct nest_device_spec *other, struct nest_device
     for (int p = 0; p < NEST_PRECISIONS; p++) {
         best->peak[p] = larger(best->peak[p], other->peak[p]);
     }
-    best_curve(&other->gemm, &best->gemm);
+    best_gemm(other, best);
     best->attention = larger(best->attention, other->attention);
     best->memory_efficiency = larger(best->memory_efficiency, other->memory_efficiency);
     best->scale_up_efficiency = larger(own_links(best), own_links(other));
