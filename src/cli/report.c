@@ -180,7 +180,7 @@ static void stage_row(const struct page *page, const struct nest_document *d, in
     }
     (void)fprintf(
         page->out, "  %3d  %-12s %-9s %9s  ", i,
-        nest_layers_format(stage, d->problem->model->layers, layers, sizeof layers),
+        nest_layers_format(stage, d->problem->model, layers, sizeof layers),
         nest_recompute_word(stage->recompute),
         nest_unit_format(nest_to_seconds(cost->load), NEST_UNIT_SECONDS, load, sizeof load));
     write_memory_bar(page, &cost->memory, nest_stage_limit(d->prediction, i));

@@ -79,8 +79,9 @@ static struct nest_layer_sum state_counts(const struct nest_cost_table *table,
     struct nest_layer_sum counts = {0};
     const struct nest_layer_sum *sum = table->sum[query->recompute];
     for (int c = 0; c < query->chunks; c++) {
-        const struct nest_layer_sum *from = &sum[query->layers[c].low];
-        const struct nest_layer_sum *to = &sum[query->layers[c].high + 1];
+        const struct nest_layer_sum *from = &sum[nest_table_cut(table, (int)query->layers[c].low)];
+        const struct nest_layer_sum *to =
+            &sum[nest_table_cut(table, (int)query->layers[c].high + 1)];
         counts.dense_sync += to->dense_sync - from->dense_sync;
         counts.expert_sync += to->expert_sync - from->expert_sync;
         counts.optimized += to->optimized - from->optimized;
@@ -100,8 +101,8 @@ void nest_chunks_cost(const struct nest_cost_table *table, const struct nest_chu
         const bool model_first = query->stage == 0 && c == 0;
         const bool model_last = query->stage == query->stages - 1 && c == query->chunks - 1;
         const struct nest_stage_query part = {
-            .first = (int)query->layers[c].low,
-            .last = (int)query->layers[c].high,
+            .first = nest_table_cut(table, (int)query->layers[c].low),
+            .last = nest_table_cut(table, (int)query->layers[c].high + 1) - 1,
             .recompute = query->recompute,
             .in_level = model_first ? -1 : query->in_level,
             .out_level = model_last ? -1 : query->out_level,

@@ -282,6 +282,6 @@ int64_t nest_boundary_bytes(const struct nest_problem *problem, const struct nes
     }
     const struct nest_model_spec *spec = problem->model->spec;
     const double element = problem->train.precision == NEST_FP32 ? 4.0 : 2.0;
-    const double bytes = element * sequences * (double)spec->seq * (double)spec->hidden;
+    const double bytes = element * sequences * (double)spec->seq * kind->rows * (double)kind->width;
     return (int64_t)(bytes / (strategy->sp ? (double)strategy->tp : 1.0) + 0.5);
 }

@@ -99,7 +99,7 @@ int64_t nest_expert_shard(const struct nest_strategy *strategy);
 int64_t nest_expert_copies(const struct nest_strategy *strategy);
 
 /* Bytes of one boundary tensor per rank, one direction: 2*b*(S/cp)*h, divided by tp with sp.
- * layer: the one that sends (differs for profiles). */
+ * kind: of the layer that sends (an image tower's tensors have a size of their own). */
 int64_t nest_boundary_bytes(const struct nest_problem *problem, const struct nest_layer_kind *kind,
                             const struct nest_strategy *strategy);
 

@@ -164,6 +164,12 @@ static inline bool nest_stage_has_tied_copy(const struct nest_cost_table *table,
     return first > 0 && last == table->layers - 1;
 }
 
+/* The cut of the first `layers` layers. */
+static inline int nest_table_cut(const struct nest_cost_table *table, int layers)
+{
+    return table->graph ? table->graph->first[layers] : layers;
+}
+
 /* The least that the layers between two cuts add to their stage's load. O(1). */
 static inline nest_ps nest_table_least(const struct nest_cost_table *table, int first, int last,
                                        enum nest_recompute recompute)

@@ -55,10 +55,14 @@ static void set_messages(const struct context *c, struct nest_layer_work *out)
 {
     const struct nest_strategy *s = c->strategy;
     const struct nest_layer_kind *kind = c->kind;
-    const double hidden = (double)c->problem->model->spec->hidden;
-    out->tp_bytes = c->element * out->tokens * hidden;
+    const double hidden = (double)kind->width;
+    const double tokens = out->tokens * kind->rows;
+    out->tp_bytes = c->element * tokens * hidden;
     const bool block = kind->role == NEST_LAYER_BLOCK;
     const bool head = kind->role == NEST_LAYER_HEAD;
+    if (kind->role == NEST_LAYER_TOWER) {
+        return;
+    }
     /* Regions between a column-parallel and a row-parallel GEMM. */
     const int regions = !block ? 0 : kind->moe && !kind->has_shared_expert ? 1 : 2;
     out->reduces_fw = block ? regions : head ? 0 : 1;
@@ -73,7 +77,7 @@ static void set_messages(const struct context *c, struct nest_layer_work *out)
     out->loss_bytes = head ? 4.0 * out->tokens : 0.0;
     if (block) {
         const double cut = (double)(s->tp < kind->kv_heads ? s->tp : kind->kv_heads);
-        out->ring_bytes = c->element * out->tokens * (double)kind->kv_columns / cut;
+        out->ring_bytes = c->element * tokens * (double)kind->kv_columns / cut;
     }
     if (kind->moe) {
         out->dispatch_bytes = c->element * out->tokens / (double)s->tp * (double)kind->top_k *

@@ -9,6 +9,7 @@ static const struct nest_dialect deepspeed = {
     .zero1 = true,
     .shard_groups_from = 3,
     .zero_with_pipeline = 1,
+    .any_model = true,
 };
 
 static void add_zero(struct nest_json *json, const struct nest_problem *problem,

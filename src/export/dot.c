@@ -13,8 +13,7 @@ static void add_stage(const struct nest_export *in, int i, struct nest_strbuf *o
     nest_strbuf_printf(out,
                        "    s%d [label=\"stage %d: %s\\n%" PRId64 " devices x %" PRId64
                        " replicas from device %" PRId64 "\\n%.4g ms, %.1f GiB, recompute %s\"];\n",
-                       i, i,
-                       nest_layers_format(stage, in->problem->model->layers, layers, sizeof layers),
+                       i, i, nest_layers_format(stage, in->problem->model, layers, sizeof layers),
                        stage->tp * in->plan->strategy.cp, nest_strategy_dp(&in->plan->strategy),
                        stage->first_device, 1e3 * nest_to_seconds(cost->load),
                        (double)cost->memory.total / (1024.0 * 1024.0 * 1024.0),

@@ -283,9 +283,16 @@ static enum nest_status check_refusals(struct lowering *l)
                           "has one tensor-parallel width for all stages");
         }
     }
-    if (l->in->problem->model->spec->profile_layers > 0) {
+    const struct nest_model *model = l->in->problem->model;
+    if (model->spec->profile_layers > 0) {
         return refuse(l, "model", "give the model by its shape",
                       "needs the model's shape, and this one has measured layers only");
+    }
+    if (model->edges > 0 && (plan->stages > 1 || !l->dialect->any_model)) {
+        return refuse(l, "model", "take the stages from --to json, the devices from --to rankmap",
+                      model->cuts
+                          ? "has no flags for a model that branches"
+                          : "has no flags for a model whose stages hand on several tensors");
     }
     if (l->dialect->microbatches_cover && plan->microbatches < plan->stages) {
         return refuse(l, "pp",

@@ -16,6 +16,7 @@ struct nest_dialect {
     bool etp;                /* expert tensor parallelism */
     int zero_with_pipeline;  /* most ZeRO with pp > 1 */
     bool microbatches_cover; /* refuses fewer microbatches than stages */
+    bool any_model;          /* says nothing of the model's shape */
 };
 
 /* Copies in->plan to *plan, changes what the dialect lacks, and prices it again. Each change is a

@@ -81,3 +81,25 @@ enum nest_status nest_model_branch(struct nest_model *model, const struct nest_e
     model->crossing = total && is_plain(cuts, crossing) ? NULL : crossing;
     return NEST_OK;
 }
+
+enum nest_status nest_model_branch_towers(struct nest_model *model, struct nest_arena *arena,
+                                          struct nest_errors *errors)
+{
+    const struct nest_model_spec *spec = model->spec;
+    const int encoder = model->lead + (int)spec->encoder_layers - 1; /* its last layer */
+    const int last = model->layers - 1;
+    struct nest_edge_spec *edge = NEST_NEW(arena, struct nest_edge_spec, 2 * model->layers);
+    int edges = 0;
+    if (!edge) {
+        return NEST_NO_MEMORY;
+    }
+    for (int i = 0; i < last; i++) {
+        const int next = i == 0 ? model->lead : i + 1;
+        edge[edges++] = (struct nest_edge_spec){i, next};
+        for (int decoder = i + 2; i == encoder && spec->encoder_layers > 0 && decoder < last;
+             decoder++) {
+            edge[edges++] = (struct nest_edge_spec){i, decoder};
+        }
+    }
+    return nest_model_branch(model, edge, edges, (struct nest_mark){0}, arena, errors);
+}

@@ -18,7 +18,8 @@
 enum { NEST_CUTS_MAX = 4096 };
 
 /* Cuts are numbered by size, those of one size so that the one with the first layer that the other
- * lacks comes first: a cut comes after all its subsets, 0 is empty, count - 1 holds all layers. */
+ * lacks comes first: a cut comes after all its subsets, 0 is empty, count - 1 holds all layers, and
+ * first[i] is the cut of the first i layers. */
 struct nest_cuts {
     int layers;
     int count;

@@ -8,7 +8,7 @@
 /* What stands in attention's place in a block. */
 enum mixer { MIX_ATTENTION, MIX_WINDOW, MIX_ENCODER, MIX_DECODER, MIX_MAMBA, MIXERS };
 
-enum { TRANSFORMER_KINDS = 2 + 2 * MIXERS };
+enum { TOWER_KINDS = 3, TRANSFORMER_KINDS = 2 + 2 * MIXERS + TOWER_KINDS };
 
 static bool is_expert(const struct nest_op *op)
 {
@@ -51,6 +51,8 @@ static enum nest_status store_kind(const struct nest_op_list *list, struct nest_
     memcpy(op, list->op, (size_t)list->count * sizeof *op);
     kind->ops = list->count;
     kind->op = op;
+    kind->rows = kind->rows > 0.0 ? kind->rows : 1.0;
+    kind->width = kind->width > 0 ? kind->width : list->spec->hidden;
     count_kind(list->spec, kind);
     return NEST_OK;
 }
@@ -113,7 +115,6 @@ static enum nest_status add_end(const struct nest_model_spec *spec, bool head,
         nest_ops_head(&list);
     } else {
         nest_ops_embedding(&list);
-        nest_ops_vision(&list);
     }
     *kind = (struct nest_layer_kind){
         .role = head ? NEST_LAYER_HEAD : NEST_LAYER_EMBEDDING,
@@ -173,18 +174,43 @@ static void sum_model(struct nest_model *out)
     out->flops_per_sequence = 3.0 * flops * (double)out->spec->seq;
 }
 
-/* Kinds are made as they first occur: the embedding 0, then blocks, the head last. */
-static enum nest_status expand_transformer(const struct nest_model_spec *spec,
-                                           struct nest_arena *arena, struct nest_model *out)
+/* An image tower: patches, blocks, projection. */
+static enum nest_status add_tower(const struct nest_model_spec *spec, struct nest_arena *arena,
+                                  struct nest_model *out, int *kind_of)
+{
+    static const char *const name[TOWER_KINDS] = {"image patches", "image block",
+                                                  "image projection"};
+    static void (*const fill[TOWER_KINDS])(struct nest_op_list *) = {
+        nest_ops_patches, nest_ops_image_block, nest_ops_image_projection};
+    const struct nest_vision_spec *v = &spec->vision;
+    const int last = 1 + (int)v->layers + 1;
+    for (int i = 0; i < TOWER_KINDS; i++) {
+        struct nest_op_list list = {.spec = spec};
+        struct nest_layer_kind kind = {
+            .role = i == 1 ? NEST_LAYER_BLOCK : NEST_LAYER_TOWER,
+            .name = name[i],
+            .rows = i == 2 ? nest_merged_rows(spec) : nest_image_rows(spec),
+            .width = i == 2 ? spec->hidden : v->hidden,
+            .gated = v->gated,
+            .kv_columns = i == 1 ? 2 * v->hidden : 0,
+            .kv_heads = v->heads,
+        };
+        fill[i](&list);
+        if (store_kind(&list, arena, &kind) != NEST_OK) {
+            return NEST_NO_MEMORY;
+        }
+        out->kind[out->kinds++] = kind;
+    }
+    for (int i = 1; i <= last; i++) {
+        kind_of[i] = i == 1 ? out->kinds - 3 : i == last ? out->kinds - 1 : out->kinds - 2;
+    }
+    return NEST_OK;
+}
+
+static enum nest_status add_blocks(const struct nest_model_spec *spec, struct nest_arena *arena,
+                                   struct nest_model *out, int *kind_of)
 {
     int index[MIXERS][2] = {{0}};
-    out->layers = (int)spec->layers + 2;
-    out->kind = NEST_NEW(arena, struct nest_layer_kind, TRANSFORMER_KINDS);
-    int *kind_of = NEST_NEW(arena, int, out->layers);
-    if (out->kind == NULL || kind_of == NULL ||
-        add_end(spec, false, arena, &out->kind[out->kinds++]) != NEST_OK) {
-        return NEST_NO_MEMORY;
-    }
     for (int64_t block = 0; block < spec->layers; block++) {
         const enum mixer mixer = mixer_at(spec, block);
         const bool moe = block_is_moe(spec, block);
@@ -194,14 +220,37 @@ static enum nest_status expand_transformer(const struct nest_model_spec *spec,
                 return NEST_NO_MEMORY;
             }
         }
-        kind_of[block + 1] = index[mixer][moe];
+        kind_of[out->lead + block] = index[mixer][moe];
+    }
+    return NEST_OK;
+}
+
+/* Kinds are made as they first occur: the embedding 0, a tower's, then blocks, the head last. */
+static enum nest_status expand_transformer(const struct nest_model_spec *spec,
+                                           struct nest_arena *arena, struct nest_model *out,
+                                           struct nest_errors *errors)
+{
+    const bool tower = spec->vision.layers > 0;
+    out->lead = tower ? 1 + (int)spec->vision.layers + 2 : 1;
+    out->trail = 1;
+    out->layers = out->lead + (int)spec->layers + out->trail;
+    out->kind = NEST_NEW(arena, struct nest_layer_kind, TRANSFORMER_KINDS);
+    int *kind_of = NEST_NEW(arena, int, out->layers);
+    if (out->kind == NULL || kind_of == NULL ||
+        add_end(spec, false, arena, &out->kind[out->kinds++]) != NEST_OK ||
+        (tower && add_tower(spec, arena, out, kind_of) != NEST_OK) ||
+        add_blocks(spec, arena, out, kind_of) != NEST_OK) {
+        return NEST_NO_MEMORY;
     }
     kind_of[out->layers - 1] = out->kinds;
     if (add_end(spec, true, arena, &out->kind[out->kinds++]) != NEST_OK) {
         return NEST_NO_MEMORY;
     }
     out->tied = spec->tied;
-    return set_runs(out, arena, kind_of);
+    const enum nest_status status = set_runs(out, arena, kind_of);
+    return status == NEST_OK && (tower || spec->encoder_layers > 0)
+               ? nest_model_branch_towers(out, arena, errors)
+               : status;
 }
 
 static struct nest_layer_kind measured_kind(const struct nest_profile_layer *layer)
@@ -271,7 +320,7 @@ enum nest_status nest_model_expand(const struct nest_model_spec *spec, struct ne
     const enum nest_status status = spec->graph ? expand_graph(spec, arena, out, errors)
                                     : spec->profile_layers > 0
                                         ? expand_profile(spec, arena, out)
-                                        : expand_transformer(spec, arena, out);
+                                        : expand_transformer(spec, arena, out, errors);
     if (status == NEST_OK) {
         sum_model(out);
     }

@@ -3,7 +3,8 @@
  * A transformer's shape (input/spec.h) is expanded into a few layer KINDS (embedding, dense block,
  * MoE block, head…) and RUNS of equal layers. A kind is a short list of operators, written down
  * once here; the cost room turns operators into seconds and bytes for a strategy. Layers are
- * numbered embedding 0, blocks 1…L, head (with the final norm) L+1; those of a stated graph in its
+ * numbered embedding 0, blocks 1…L, head (with the final norm) L+1; the T layers of an image tower,
+ * a branch beside the embedding, are 1…T and push the blocks back. Those of a stated graph in its
  * canonical order (input/layer_graph.h), so that every edge ascends. */
 #ifndef NEST_MODEL_MODEL_H
 #define NEST_MODEL_MODEL_H
@@ -20,7 +21,8 @@ enum nest_layer_role {
     NEST_LAYER_EMBEDDING,
     NEST_LAYER_BLOCK,
     NEST_LAYER_HEAD,
-    NEST_LAYER_PROFILED
+    NEST_LAYER_PROFILED,
+    NEST_LAYER_TOWER /* ends of an image tower: its patches, its projection to the trunk */
 };
 
 /* What an operator is; decides which roofline prices it. */
@@ -68,10 +70,12 @@ struct nest_op {
     bool shared_expert;   /* part of the shared expert, under which the all-to-all may hide */
 };
 
-/* A kind of layer. The tensors between layers are [tokens, hidden]. */
+/* A kind of layer. It hands on a tensor of [rows * tokens, width]. */
 struct nest_layer_kind {
     enum nest_layer_role role;
     const char *name;
+    double rows;   /* per token of the trunk; 1 but for an image tower */
+    int64_t width; /* hidden, but for an image tower */
     bool moe;
     bool gated;      /* MLP with a gate: its first GEMM has two columns per feature */
     int64_t experts; /* routed; 0 for a dense layer */
@@ -108,9 +112,10 @@ struct nest_model {
     int edges;                    /* 0: a chain */
     const struct nest_edge_spec *edge;    /* by `from`, then `to` */
     const struct nest_crossing *crossing; /* NULL: the tensor of the layer in front alone */
-    bool tied;                            /* head shares the embedding's weights */
-    int64_t params;                       /* total, vocabulary not padded */
-    int64_t active_params;                /* used by one token */
+    int lead, trail;           /* layers in front of the blocks of the trunk, and behind them */
+    bool tied;                 /* head shares the embedding's weights */
+    int64_t params;            /* total, vocabulary not padded */
+    int64_t active_params;     /* used by one token */
     double flops_per_sequence; /* model FLOP, forward + backward, no recompute, full square, head
                                   counted */
 };

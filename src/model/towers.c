@@ -74,30 +74,42 @@ void nest_ops_mamba(struct nest_op_list *list)
                                .traffic = 3.0 * (double)h});
 }
 
-/* A GEMM of every layer of the tower at once: columns side by side where it is column parallel,
- * products one after the other (more rows of the contraction) where it is row parallel. */
-static void put_tower_gemm(struct nest_op_list *list, const char *name, enum nest_split split,
-                           int64_t n, int64_t k, double rows)
+/* Images have layers of their own beside the trunk's: rows are their tokens per token of the trunk.
+ */
+double nest_image_rows(const struct nest_model_spec *spec)
 {
-    const int64_t layers = list->spec->vision.layers;
-    const bool columns = split == NEST_SPLIT_TP_N;
+    return (double)spec->vision.tokens / (double)spec->seq;
+}
+
+static int64_t merged(const struct nest_model_spec *spec)
+{
+    return spec->vision.merge > 0 ? spec->vision.merge : 1;
+}
+
+double nest_merged_rows(const struct nest_model_spec *spec)
+{
+    return nest_image_rows(spec) / (double)merged(spec);
+}
+
+static void put_image_gemm(struct nest_op_list *list, const char *name, enum nest_split split,
+                           int64_t n, int64_t k)
+{
     put(list, (struct nest_op){.name = name,
                                .kind = NEST_OP_GEMM,
                                .split = split,
-                               .n = columns ? n * layers : n,
-                               .k = columns ? k : k * layers,
-                               .rows = rows,
-                               .weights = layers * n * (k + 1),
-                               .saved = (double)((columns ? n : k) * layers)});
+                               .n = n,
+                               .k = k,
+                               .rows = nest_image_rows(list->spec),
+                               .weights = n * (k + 1),
+                               .saved = (double)(split == NEST_SPLIT_TP_N ? n : k)});
 }
 
 /* From `merge` tokens of the tower side by side to one of the trunk, through one matrix or two. */
-static void put_projection(struct nest_op_list *list, double rows)
+static void put_projection(struct nest_op_list *list)
 {
     const struct nest_vision_spec *v = &list->spec->vision;
     const int64_t trunk = list->spec->hidden;
-    const int64_t merge = v->merge > 0 ? v->merge : 1;
-    int64_t from = v->hidden * merge;
+    int64_t from = v->hidden * merged(list->spec);
     for (int64_t i = 0; i < v->projection; i++) {
         const bool last = i + 1 == v->projection;
         const int64_t to = last || v->projection_hidden == 0 ? trunk : v->projection_hidden;
@@ -106,55 +118,57 @@ static void put_projection(struct nest_op_list *list, double rows)
                                    .split = NEST_SPLIT_NONE,
                                    .n = to,
                                    .k = from,
-                                   .rows = rows / (double)merge,
+                                   .rows = nest_merged_rows(list->spec),
                                    .weights = to * (from + 1),
                                    .saved = (double)to});
         from = to;
     }
 }
 
-/* The tower's layers are few and small beside the trunk's, so they are priced as one part of the
- * embedding layer: rows are its tokens per token of the trunk. Tensor-parallel exchanges inside the
- * tower are left out. */
-void nest_ops_vision(struct nest_op_list *list)
+void nest_ops_image_projection(struct nest_op_list *list)
 {
-    const struct nest_model_spec *s = list->spec;
-    const struct nest_vision_spec *v = &s->vision;
-    if (v->layers == 0) {
-        return;
+    const int64_t projectors = list->spec->vision.projectors;
+    for (int64_t i = 0; i < (projectors > 0 ? projectors : 1); i++) {
+        put_projection(list);
     }
-    const double rows = (double)v->tokens / (double)s->seq;
+}
+
+void nest_ops_patches(struct nest_op_list *list)
+{
+    const struct nest_vision_spec *v = &list->spec->vision;
     const int64_t pixels = 3 * v->patch * v->patch;
     put(list, (struct nest_op){.name = "patches",
                                .kind = NEST_OP_GEMM,
                                .split = NEST_SPLIT_NONE,
                                .n = v->hidden,
                                .k = pixels,
-                               .rows = rows,
+                               .rows = nest_image_rows(list->spec),
                                .weights = v->hidden * (pixels + v->tokens)});
+}
+
+void nest_ops_image_block(struct nest_op_list *list)
+{
+    const struct nest_vision_spec *v = &list->spec->vision;
+    const double rows = nest_image_rows(list->spec);
     put(list, (struct nest_op){.name = "image norms",
                                .kind = NEST_OP_ELEMENTWISE,
                                .split = NEST_SPLIT_SEQUENCE,
                                .rows = rows,
-                               .weights = 4 * v->hidden * v->layers,
-                               .traffic = 10.0 * (double)(v->hidden * v->layers),
-                               .saved = 4.0 * (double)(v->hidden * v->layers)});
-    put_tower_gemm(list, "image query, key, value", NEST_SPLIT_TP_N, 3 * v->hidden, v->hidden,
-                   rows);
+                               .weights = 4 * v->hidden,
+                               .traffic = 10.0 * (double)v->hidden,
+                               .saved = 4.0 * (double)v->hidden});
+    put_image_gemm(list, "image query, key, value", NEST_SPLIT_TP_N, 3 * v->hidden, v->hidden);
     put(list, (struct nest_op){.name = "image attention",
                                .kind = NEST_OP_ATTENTION,
                                .split = NEST_SPLIT_TP_N,
-                               .n = v->heads * v->layers,
+                               .n = v->heads,
                                .k = v->hidden / v->heads,
                                .v_dim = v->hidden / v->heads,
                                .context = v->tokens,
                                .rows = rows,
                                .whole = true});
-    put_tower_gemm(list, "image attention out", NEST_SPLIT_TP_K, v->hidden, v->hidden, rows);
-    put_tower_gemm(list, "image MLP up", NEST_SPLIT_TP_N, v->gated ? 2 * v->ffn : v->ffn, v->hidden,
-                   rows);
-    put_tower_gemm(list, "image MLP down", NEST_SPLIT_TP_K, v->hidden, v->ffn, rows);
-    for (int64_t i = 0; i < (v->projectors > 0 ? v->projectors : 1); i++) {
-        put_projection(list, rows);
-    }
+    put_image_gemm(list, "image attention out", NEST_SPLIT_TP_K, v->hidden, v->hidden);
+    put_image_gemm(list, "image MLP up", NEST_SPLIT_TP_N, v->gated ? 2 * v->ffn : v->ffn,
+                   v->hidden);
+    put_image_gemm(list, "image MLP down", NEST_SPLIT_TP_K, v->hidden, v->ffn);
 }

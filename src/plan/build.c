@@ -135,14 +135,9 @@ static int64_t even_share(int64_t n, int64_t s, int64_t i)
     return n / s + (i >= s - 1 - rest && i < s - 1 ? 1 : 0);
 }
 
-static bool has_role(const struct nest_model *model, int layer, enum nest_layer_role role)
-{
-    return model->kind[model->kind_of[layer]].role == role;
-}
-
 /* Blocks in front of chunk c of a plan with even stages, and whether the split exists. */
 struct split {
-    int64_t blocks, lead, trail; /* lead: embedding layers, trail: head layers */
+    int64_t blocks, lead, trail; /* lead, trail: layers in front of them and behind */
     int64_t stages, chunks;      /* per stage */
     int64_t short_first, short_last;
 };
@@ -150,8 +145,8 @@ struct split {
 static bool plan_split(const struct nest_model *model, int64_t stages, int64_t chunks,
                        struct split *out)
 {
-    out->lead = has_role(model, 0, NEST_LAYER_EMBEDDING);
-    out->trail = model->layers > 1 && has_role(model, model->layers - 1, NEST_LAYER_HEAD);
+    out->lead = model->lead;
+    out->trail = model->trail;
     out->blocks = model->layers - out->lead - out->trail;
     out->stages = stages;
     out->chunks = chunks;
@@ -341,7 +336,7 @@ static bool check_cuts(struct builder *b, const struct nest_plan_spec *spec,
 static bool check_cover(struct builder *b, const struct nest_plan_spec *spec,
                         const struct nest_plan *plan)
 {
-    if (b->problem->model->cuts) {
+    if (b->problem->model->cuts && plan->strategy.virtual_stages == 1) {
         return check_cuts(b, spec, plan);
     }
     const int64_t layers = b->problem->model->layers;

@@ -59,6 +59,7 @@ static bool covers_chain(int layers, const struct nest_plan *plan)
 
 bool nest_plan_covers(const struct nest_model *model, const struct nest_plan *plan)
 {
-    return model->cuts ? nest_plan_cuts(model->cuts, plan, NULL) < 0
-                       : covers_chain(model->layers, plan);
+    return model->cuts && plan->strategy.virtual_stages == 1
+               ? nest_plan_cuts(model->cuts, plan, NULL) < 0
+               : covers_chain(model->layers, plan);
 }

@@ -154,7 +154,7 @@ static bool price_stages(struct evaluation *e, struct nest_prediction *out)
     if (!e->tables || !e->of || !out->stage || !e->cut) {
         return false;
     }
-    if (e->problem->model->cuts) {
+    if (e->problem->model->cuts && e->plan->strategy.virtual_stages == 1) {
         (void)nest_plan_cuts(e->problem->model->cuts, e->plan, e->cut);
     }
     for (int i = 0; i < stages; i++) {

@@ -247,9 +247,9 @@ static void check_interleaving(struct check *c)
         return;
     }
     char what[200];
-    if (c->problem->model->cuts) {
+    if (c->problem->model->spec->graph) {
         fault_interleaving(c, "use virtual_stages 1",
-                           "interleaving needs a chain of equal blocks, and this model branches");
+                           "interleaving needs a chain of equal blocks, and this model is a graph");
         return;
     }
     if (c->pp == 1) {

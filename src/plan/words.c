@@ -45,24 +45,25 @@ static void append(char *out, size_t size, size_t *used, const char *format, ...
 
 /* One range: "emb 1-10", "11", "71-80 head". */
 static void append_range(char *out, size_t size, size_t *used, const struct nest_range *range,
-                         int layers)
+                         const struct nest_model *model)
 {
-    const bool head = range->high == layers - 1;
-    const int64_t first = range->low == 0 ? 1 : range->low;
+    const bool embedding = range->low == 0 && !model->spec->graph;
+    const bool head = range->high == model->layers - 1 && !model->spec->graph;
+    const int64_t first = embedding ? 1 : range->low;
     const int64_t last = head ? range->high - 1 : range->high;
-    append(out, size, used, "%s%s", range->low == 0 ? "emb" : "",
-           range->low == 0 && first <= last ? " " : "");
+    append(out, size, used, "%s%s", embedding ? "emb" : "", embedding && first <= last ? " " : "");
     if (first < last) {
         append(out, size, used, "%" PRId64 "-%" PRId64, first, last);
     } else if (first == last) {
         append(out, size, used, "%" PRId64, first);
     }
     if (head) {
-        append(out, size, used, "%shead", first <= last || range->low == 0 ? " " : "");
+        append(out, size, used, "%shead", first <= last || embedding ? " " : "");
     }
 }
 
-char *nest_layers_format(const struct nest_plan_stage *stage, int layers, char *out, size_t size)
+char *nest_layers_format(const struct nest_plan_stage *stage, const struct nest_model *model,
+                         char *out, size_t size)
 {
     enum { RANGES_SHOWN = 3 };
     size_t used = 0;
@@ -70,11 +71,11 @@ char *nest_layers_format(const struct nest_plan_stage *stage, int layers, char *
     const bool some = stage->ranges > RANGES_SHOWN;
     for (int r = 0; r < (some ? 1 : stage->ranges); r++) {
         append(out, size, &used, "%s", r > 0 ? ", " : "");
-        append_range(out, size, &used, &stage->layers[r], layers);
+        append_range(out, size, &used, &stage->layers[r], model);
     }
     if (some) {
         append(out, size, &used, " .. ");
-        append_range(out, size, &used, &stage->layers[stage->ranges - 1], layers);
+        append_range(out, size, &used, &stage->layers[stage->ranges - 1], model);
         append(out, size, &used, " x%d", stage->ranges);
     }
     return out;

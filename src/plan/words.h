@@ -11,9 +11,10 @@ const char *nest_precision_name(enum nest_precision precision);
  * "tp-cp-dp:4-pp-dp:8". Returns out. */
 char *nest_order_format(const struct nest_strategy *strategy, char *out, size_t size);
 
-/* A stage's layers for a model of that many: "emb 1-10", "11-20", "71-80 head", one part per range;
- * more than three ranges are shortened to "emb 1 .. 71 x8". Returns out. */
-char *nest_layers_format(const struct nest_plan_stage *stage, int layers, char *out, size_t size);
+/* A stage's layers: "emb 1-10", "11-20", "71-80 head", one part per range; more than three ranges
+ * are shortened to "emb 1 .. 71 x8". Layers of a stated graph are numbers only. Returns out. */
+char *nest_layers_format(const struct nest_plan_stage *stage, const struct nest_model *model,
+                         char *out, size_t size);
 
 /* The whole strategy on one line: "tp 8 sp, pp 8, dp 16, zero 1, micro batch 1"; what is 1 or off
  * is left out, apart from tp, pp and dp. Returns out. */

@@ -43,7 +43,7 @@ static void set_flag(lua_State *L, const char *key, bool value)
 
 static void set_layer(lua_State *L, const struct nest_layer_kind *kind)
 {
-    static const char *const role[] = {"embedding", "block", "head", "profiled"};
+    static const char *const role[] = {"embedding", "block", "head", "profiled", "tower"};
     set_text(L, "name", kind->name);
     set_text(L, "role", role[kind->role]);
     set_flag(L, "moe", kind->moe);

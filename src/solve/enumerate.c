@@ -536,10 +536,10 @@ static void count_family(struct nest_space *space, const struct nest_family *fam
 static void find_blocks(const struct nest_model *model, struct nest_space *space)
 {
     const int last = model->layers - 1;
-    space->lead = model->kind[model->kind_of[0]].role == NEST_LAYER_EMBEDDING;
-    space->trail = last > 0 && model->kind[model->kind_of[last]].role == NEST_LAYER_HEAD;
+    space->lead = model->lead;
+    space->trail = model->trail;
     for (int i = space->lead; i <= last - space->trail; i++) {
-        if (model->cuts || model->kind_of[i] != model->kind_of[space->lead] ||
+        if (model->kind_of[i] != model->kind_of[space->lead] ||
             model->kind[model->kind_of[i]].role != NEST_LAYER_BLOCK) {
             return;
         }

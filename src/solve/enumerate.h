@@ -44,7 +44,7 @@ struct nest_space {
     struct nest_family *family;
     int modes;
     enum nest_recompute mode[NEST_RECOMPUTES]; /* ascending */
-    int lead, trail;    /* layers in front of and behind the blocks, 0 or 1 each */
+    int lead, trail;                           /* layers in front of and behind the blocks */
     int blocks;         /* equal blocks in a row; 0: the model cannot be interleaved */
     int64_t strategies; /* with pp: all that is legal */
 };

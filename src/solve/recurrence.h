@@ -25,10 +25,10 @@
 /* Interleaving: v chunks per stage of a chain of equal blocks. The recurrence then splits COLUMNS
  * of v blocks, one in each chunk of a stage: a stage with n columns holds v chunks of n blocks. The
  * first chunk of all also holds the layers before the blocks (lead) and the last one those behind
- * (trail); either may be one block short. */
+ * (trail); either may be one block short. Of a graph that branches, only the lead may. */
 struct nest_interleave {
     int chunks;                   /* v > 1 */
-    int lead, trail;              /* layers of the model outside the blocks: 0 or 1 each */
+    int lead, trail;              /* layers of the model in front of and behind the blocks */
     bool short_first, short_last; /* one block less in the first, the last chunk of all */
     double pp_overlap;            /* knob of the transfers, as in nest_chunks_query */
     /* The wrap-around link joins the last stage to the first. It is fixed beforehand: only the

@@ -174,15 +174,17 @@ static void prepare_columns(struct nest_recurrence *r)
 {
     const struct nest_chain *chain = r->chain;
     const struct nest_interleave *in = chain->interleave;
-    const int layers = chain->layout->place[1][0].table[0]->layers;
-    const nest_ps block = least_between(chain, in->lead, in->lead);
+    const struct nest_cost_table *table = chain->layout->place[1][0].table[0];
+    const int lead = nest_table_cut(table, in->lead);
+    const int trail = nest_table_cut(table, table->layers - in->trail);
+    const nest_ps block = least_between(chain, lead, nest_table_cut(table, in->lead + 1) - 1);
     r->least_link = 0;
     for (int i = 0; i < chain->layers; i++) {
         r->least[i + 1] = in->chunks * block;
     }
-    r->least[1] += in->lead ? least_between(chain, 0, 0) : 0;
+    r->least[1] += in->lead ? least_between(chain, 0, lead - 1) : 0;
     r->least[1] -= in->short_first ? block : 0;
-    r->least[chain->layers] += in->trail ? least_between(chain, layers - 1, layers - 1) : 0;
+    r->least[chain->layers] += in->trail ? least_between(chain, trail, table->cuts - 2) : 0;
     r->least[chain->layers] -= in->short_last ? block : 0;
 }
 

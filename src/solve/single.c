@@ -268,6 +268,7 @@ static enum nest_status solve_interleaved(struct task *task, struct nest_chain c
 {
     const struct nest_space *space = task->single->space;
     enum nest_status status = NEST_OK;
+    chain.cuts = NULL;
     for (int shorts = 0; shorts < 4 && status != NEST_NO_MEMORY; shorts++) {
         struct nest_interleave interleave = {
             .chunks = (int)task->strategy.virtual_stages,

@@ -52,6 +52,25 @@ static void a_decoder_attends_twice(void **state)
     nest_arena_free(&arena);
 }
 
+/* What crosses a boundary between decoder blocks is the last one's output and the encoder's. */
+static void a_decoder_carries_the_encoder_along(void **state)
+{
+    (void)state;
+    struct nest_arena arena = NEST_ARENA_INIT;
+    struct nest_model_spec spec = small();
+    spec.encoder_layers = 2;
+    const struct nest_model model = expand(&spec, &arena);
+    /* Embedding, two encoder blocks, two decoder blocks, head: behind each of them. */
+    static const int tensors[6] = {1, 1, 1, 2, 1, 0};
+    assert_null(model.cuts); /* every cut is still the first few layers */
+    for (int i = 0; i < 6; i++) {
+        const int *from = model.crossing->from;
+        assert_int_equal(from[i + 2] - from[i + 1], tensors[i]);
+    }
+    assert_int_equal(model.crossing->layer[model.crossing->from[4]], 2);
+    nest_arena_free(&arena);
+}
+
 static void mamba_stands_in_for_attention(void **state)
 {
     (void)state;
@@ -70,7 +89,7 @@ static void mamba_stands_in_for_attention(void **state)
     nest_arena_free(&arena);
 }
 
-static void an_image_tower_belongs_to_the_embedding(void **state)
+static void an_image_tower_is_a_branch_beside_the_embedding(void **state)
 {
     (void)state;
     struct nest_arena arena = NEST_ARENA_INIT;
@@ -84,8 +103,16 @@ static void an_image_tower_belongs_to_the_embedding(void **state)
     const int64_t projection = 8 * (4 + 1) + 8 * (8 + 1);
     /* Biases: one per output column, of each projection and of both matrices. */
     assert_int_equal(model.params - plain.params, patches + 2 * layer + projection);
-    assert_int_equal(model.kind[0].dense_params - plain.kind[0].dense_params,
-                     model.params - plain.params);
+    assert_int_equal(model.kind[0].dense_params, plain.kind[0].dense_params);
+    assert_int_equal(model.lead, 1 + 4);
+    assert_int_equal(model.layers, plain.layers + 4);
+    assert_string_equal(model.kind[model.kind_of[1]].name, "image patches");
+    assert_string_equal(model.kind[model.kind_of[4]].name, "image projection");
+    /* The embedding has run or not, with 0 to 4 layers of the tower; then four blocks and a head.
+     */
+    assert_int_equal(model.cuts->count, 2 * 5 + 5);
+    assert_null(plain.cuts);
+    assert_null(plain.crossing);
     assert_true(model.flops_per_sequence > plain.flops_per_sequence);
     nest_arena_free(&arena);
 }
@@ -160,8 +187,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_decoder_attends_twice),
+        cmocka_unit_test(a_decoder_carries_the_encoder_along),
         cmocka_unit_test(mamba_stands_in_for_attention),
-        cmocka_unit_test(an_image_tower_belongs_to_the_embedding),
+        cmocka_unit_test(an_image_tower_is_a_branch_beside_the_embedding),
         cmocka_unit_test(an_image_tower_works_on_its_own_tokens),
         cmocka_unit_test(windows_hold_in_some_layers),
         cmocka_unit_test(a_narrow_table_is_projected),

@@ -78,9 +78,8 @@ static void stage_detail(const struct nest_solution *best, const struct nest_sna
     const struct nest_plan_stage *stage = &best->plan.stage[index];
     const struct nest_stage_cost *cost = &best->prediction.stage[index];
     char text[TEXT];
-    nest_strbuf_printf(
-        out, "layers %s\n",
-        nest_layers_format(stage, snapshot->solved->model->layers, text, sizeof text));
+    nest_strbuf_printf(out, "layers %s\n",
+                       nest_layers_format(stage, snapshot->solved->model, text, sizeof text));
     nest_strbuf_printf(out, "tp %" PRId64 ", ZeRO %d, recompute %s, from device %" PRId64 "\n\n",
                        stage->tp, stage->zero, nest_recompute_word(stage->recompute),
                        stage->first_device);

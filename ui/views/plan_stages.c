@@ -58,9 +58,9 @@ static void draw_label(const struct nest_plan_draw *draw, int x, int y, int widt
     struct nest_strbuf range = NEST_STRBUF_INIT(TEXT);
     char layers[TEXT];
     nest_stage_text(at, &range);
-    const char *text = width > LABEL ? nest_layers_format(at, draw->snapshot->solved->model->layers,
-                                                          layers, sizeof layers)
-                                     : nest_strbuf_text(&range);
+    const char *text =
+        width > LABEL ? nest_layers_format(at, draw->snapshot->solved->model, layers, sizeof layers)
+                      : nest_strbuf_text(&range);
     (void)nest_canvas_printf(draw->canvas, x, y, 3, NEST_ROLE_TEXT, "%2d", stage);
     (void)nest_canvas_text(draw->canvas, x + 3, y, width - 4, NEST_ROLE_DIM, text);
     nest_strbuf_free(&range);
