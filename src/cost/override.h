@@ -84,6 +84,9 @@ const char *nest_hook_name(enum nest_hook hook);
 
 struct nest_overrides {
     void *context;
+    /* 0, or levels of a cluster relaxed for bounds: there a communicator may really meet at any
+     * level from comm->top on, and by default really takes the time or longer. */
+    int relaxed;
     /* NEST_OK, or what is wrong with a function that could not answer, from when on the defaults
      * hold; its fault is added to errors (may be NULL). */
     enum nest_status (*fault)(void *context, struct nest_errors *errors);

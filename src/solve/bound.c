@@ -26,13 +26,6 @@ static int longest_run(const struct nest_model *model)
     return longest;
 }
 
-bool nest_bounds_hold(const struct nest_problem *problem)
-{
-    const struct nest_overrides *o = problem->overrides;
-    return o == NULL ||
-           !(o->collective || o->transfer || o->memory || o->reserve || o->load || o->step);
-}
-
 bool nest_bounds_init(struct nest_bounds *bounds, const struct nest_space *space,
                       struct nest_arena *arena)
 {
@@ -43,6 +36,11 @@ bool nest_bounds_init(struct nest_bounds *bounds, const struct nest_space *space
                                    .least = NEST_NEW(arena, nest_ps, model->kinds)};
     nest_reach_init(space->problem->cluster, &bounds->reach);
     bounds->problem.cluster = &bounds->reach.cluster;
+    if (space->problem->overrides) {
+        bounds->overrides = *space->problem->overrides;
+        bounds->overrides.relaxed = bounds->reach.cluster.levels;
+        bounds->problem.overrides = &bounds->overrides;
+    }
     return bounds->least;
 }
 
@@ -97,10 +95,30 @@ void nest_bounds_place(const struct nest_bounds *bounds, const struct nest_strat
     }
 }
 
+nest_ps nest_bounds_time(const struct nest_bounds *bounds, const struct nest_strategy *strategy,
+                         enum nest_recompute mode, const struct nest_layer_cost *cost)
+{
+    const struct nest_problem *problem = &bounds->problem;
+    if (!nest_override_has(problem->overrides, NEST_HOOK_LOAD)) {
+        return cost->fw + cost->bw;
+    }
+    struct nest_load_rule rule[2][2];
+    for (int ends = 0; ends < 4; ends++) {
+        rule[ends & 1][ends >> 1] =
+            nest_problem_load(problem, strategy, mode, ends & 1, ends >> 1);
+    }
+    return nest_load_least((const struct nest_load_rule(*)[2])rule, cost->fw, cost->bw,
+                           cost->recompute);
+}
+
 nest_ps nest_bounds_link(const struct nest_bounds *bounds, int64_t block, int64_t bytes)
 {
     const struct nest_problem *problem = bounds->space->problem;
     nest_ps least = NEST_PS_MAX;
+    if (nest_override_has(problem->overrides, NEST_HOOK_TRANSFER) ||
+        nest_override_has(problem->overrides, NEST_HOOK_LOAD)) {
+        return 0;
+    }
     for (int l = 0; l < problem->cluster->levels; l++) {
         if (problem->cluster->level[l].capacity >= 2 * block) {
             const struct nest_message message = {
@@ -141,7 +159,8 @@ static void price_kinds(const struct nest_bounds *bounds, const struct nest_stra
         nest_layer_work(&bounds->problem, &model->kind[k], strategy, &work);
         nest_layer_price_modes(&bounds->problem, &work, strategy, &placement, cost);
         for (int m = 0; m < space->modes; m++) {
-            const nest_ps time = cost[space->mode[m]].fw + cost[space->mode[m]].bw;
+            const enum nest_recompute mode = space->mode[m];
+            const nest_ps time = nest_bounds_time(bounds, strategy, mode, &cost[mode]);
             bounds->least[k] = lesser(bounds->least[k], time);
             out->bulk_time[m] = k == bulk ? lesser(out->bulk_time[m], time) : out->bulk_time[m];
         }
@@ -206,6 +225,9 @@ nest_ps nest_bound_least(const struct nest_bounds *bounds, const struct nest_fam
 {
     const struct nest_problem *problem = &bounds->problem;
     nest_ps least = NEST_PS_MAX;
+    if (nest_override_has(problem->overrides, NEST_HOOK_STEP)) {
+        return 0;
+    }
     for (int d = 0; d < family->dps; d++) {
         const int64_t dp = family->dp[d];
         const int64_t room = problem->cluster->devices / (family->tp[0] * family->strategy.cp * dp);

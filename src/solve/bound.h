@@ -21,12 +21,10 @@ struct nest_bounds {
     const struct nest_space *space;
     struct nest_reach reach;
     struct nest_problem problem; /* on the relaxed cluster of reach */
+    struct nest_overrides overrides;
     int bulk;                    /* the longest run of equal layers */
     nest_ps *least;              /* [kinds] scratch */
 };
-
-/* False where an override makes every bound inadmissible. */
-bool nest_bounds_hold(const struct nest_problem *problem);
 
 /* In place: not to be copied. Borrows space, takes scratch from arena. False: memory is out. */
 bool nest_bounds_init(struct nest_bounds *bounds, const struct nest_space *space,
@@ -40,8 +38,13 @@ extern const struct nest_placement nest_bounds_alone;
 void nest_bounds_place(const struct nest_bounds *bounds, const struct nest_strategy *strategy,
                        int pp, struct nest_placement *out);
 
+/* The least that a layer adds to the load of a stage, by a mode. */
+nest_ps nest_bounds_time(const struct nest_bounds *bounds, const struct nest_strategy *strategy,
+                         enum nest_recompute mode, const struct nest_layer_cost *cost);
+
 /* The least that a transfer between two stages takes whose copies are at least `block` devices
- * wide. Both lie in one group of the link's level, which so holds two blocks. */
+ * wide. Both lie in one group of the link's level, which so holds two blocks. Nothing where an
+ * override may say so. */
 nest_ps nest_bounds_link(const struct nest_bounds *bounds, int64_t block, int64_t bytes);
 
 /* The least that a family can cost, per microbatch, on stages of its width. */

@@ -30,6 +30,10 @@ static nest_ps whole_traffic(const struct nest_problem *problem, const struct ne
     const double gradient = (double)bytes.gradient;
     const double weight = (double)bytes.gathered;
     nest_ps traffic = 0;
+    if (nest_override_has(problem->overrides, NEST_HOOK_COLLECTIVE) ||
+        nest_override_has(problem->overrides, NEST_HOOK_LOAD)) {
+        return 0; /* it need not be concave, or be hidden by the load */
+    }
     if (s->zero == 0) {
         traffic +=
             nest_problem_collective(problem, NEST_ALL_REDUCE, &at->dense, gradient * dense) +
@@ -53,46 +57,61 @@ static nest_ps whole_traffic(const struct nest_problem *problem, const struct ne
 
 static int64_t state_of(const struct nest_layer_cost *cost)
 {
-    return cost->weights + cost->gradients + cost->optimizer;
+    return cost->weights + cost->gradients + cost->optimizer + cost->resident;
 }
 
-/* What a device keeps besides the bulk; places do not matter. */
+static int64_t smaller(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* State and logits of a layer outside the bulk, the least of all modes; places do not matter. */
+static void measure_end(const struct nest_problem *problem, const struct nest_space *space,
+                        const struct nest_layer_work *work, const struct nest_strategy *strategy,
+                        int64_t *state, int64_t *logits)
+{
+    struct nest_layer_cost cost[NEST_RECOMPUTES];
+    nest_layer_price_modes(problem, work, strategy, &nest_bounds_alone, cost);
+    *state = *logits = INT64_MAX;
+    for (int m = 0; m < space->modes; m++) {
+        *state = smaller(*state, state_of(&cost[space->mode[m]]));
+        *logits = smaller(*logits, cost[space->mode[m]].logits);
+    }
+}
+
+/* What a device keeps besides the bulk. */
 static void measure_ends(const struct nest_problem *problem, const struct nest_space *space,
                          const struct nest_bound *bound, const struct nest_strategy *strategy,
                          struct nest_room *out)
 {
-    struct nest_layer_cost cost;
     struct nest_reserve reserve;
+    int64_t logits = 0;
     nest_reserve_of(problem, strategy, &reserve);
     out->limit = problem->memory_limit - reserve.base;
     if (bound->has_first) {
-        nest_layer_price(problem, &bound->first, strategy, &nest_bounds_alone, space->mode[0],
-                         &cost);
-        out->first_state = state_of(&cost);
+        measure_end(problem, space, &bound->first, strategy, &out->first_state, &logits);
     }
     if (bound->has_last) {
-        nest_layer_price(problem, &bound->last, strategy, &nest_bounds_alone, space->mode[0],
-                         &cost);
-        out->last_state = state_of(&cost);
-        out->last_peak = cost.logits;
+        measure_end(problem, space, &bound->last, strategy, &out->last_state, &out->last_peak);
     }
 }
 
 /* Prices one bulk layer on the problem's cluster at a place. */
-static void measure_at(const struct nest_problem *problem, const struct nest_space *space,
+static void measure_at(const struct nest_problem *problem, const struct nest_bounds *bounds,
                        const struct nest_bound *bound, const struct nest_strategy *strategy,
                        const struct nest_placement *placement, struct nest_room *out)
 {
+    const struct nest_space *space = bounds->space;
     const bool sharded = placement != &nest_bounds_alone;
     struct nest_layer_cost cost[NEST_RECOMPUTES];
     nest_layer_price_modes(problem, &bound->work, strategy, placement, cost);
     for (int m = 0; m < space->modes; m++) {
         const struct nest_layer_cost *one = &cost[space->mode[m]];
-        out->state = state_of(one);
+        out->state = m == 0 ? state_of(one) : smaller(out->state, state_of(one));
         out->activations[m] = one->activations;
         /* Of unknown sharding: the one that keeps least state may gather most. */
         out->memory[m] = out->limit - one->working - (sharded ? one->gathered : 0);
-        out->time[m] = one->fw + one->bw;
+        out->time[m] = nest_bounds_time(bounds, strategy, space->mode[m], one);
         out->forward = one->fw;
     }
     out->traffic = sharded ? whole_traffic(problem, bound, strategy, placement) : 0;
@@ -118,6 +137,7 @@ static struct nest_room empty_room(const struct nest_bounds *bounds,
 {
     return (struct nest_room){
         .bound = bound,
+        .strategy = *strategy,
         .modes = bounds->space->modes,
         .microbatches = microbatches(bounds, family, nest_strategy_dp(strategy)),
         .total = bound->total,
@@ -146,7 +166,7 @@ void nest_room_measure(const struct nest_bounds *bounds, const struct nest_famil
     }
     measure_ends(&bounds->problem, bounds->space, bound, strategy, out);
     if (knowledge == NEST_KNOWS_DP) {
-        measure_at(&bounds->problem, bounds->space, bound, strategy, &nest_bounds_alone, out);
+        measure_at(&bounds->problem, bounds, bound, strategy, &nest_bounds_alone, out);
         for (int m = 0; m < out->modes; m++) {
             out->time[m] = bound->bulk_time[m];
         }
@@ -154,7 +174,7 @@ void nest_room_measure(const struct nest_bounds *bounds, const struct nest_famil
     }
     struct nest_placement placement;
     nest_bounds_place(bounds, strategy, knowledge == NEST_KNOWS_ORDER ? pp : 0, &placement);
-    measure_at(&bounds->problem, bounds->space, bound, strategy, &placement, out);
+    measure_at(&bounds->problem, bounds, bound, strategy, &placement, out);
     if (knowledge == NEST_KNOWS_ORDER && pp > 1) {
         out->link = ordered_link(bounds, bound, strategy);
     }
@@ -172,7 +192,7 @@ void nest_room_measure_placed(const struct nest_bounds *bounds, const struct nes
     measure_ends(space->problem, space, bound, strategy, out);
     for (int i = 0; i < places; i++) {
         struct nest_room one = *out;
-        measure_at(space->problem, space, bound, strategy, &placement[i], i == 0 ? out : &one);
+        measure_at(space->problem, bounds, bound, strategy, &placement[i], i == 0 ? out : &one);
         for (int m = 0; i > 0 && m < space->modes; m++) {
             out->time[m] = lesser(out->time[m], one.time[m]);
         }
@@ -195,6 +215,7 @@ struct fitting {
     nest_ps fill;    /* least sum of the stages' loads */
     nest_ps even;    /* no stage's load can be less than this for all */
     int64_t columns; /* of the bulk, v blocks each */
+    struct nest_step_frame frame;
 };
 
 static struct fitting fit(const struct nest_bounds *bounds, const struct nest_room *room,
@@ -209,6 +230,9 @@ static struct fitting fit(const struct nest_bounds *bounds, const struct nest_ro
     const nest_ps even = (f.fill + grid->pp - 1) / grid->pp;
     f.even = even > room->largest ? even : room->largest;
     f.columns = (room->bound->bulk + v - 1) / v;
+    struct nest_strategy strategy = room->strategy;
+    strategy.virtual_stages = v;
+    f.frame = nest_step_frame_of(bounds->space->problem, &strategy, grid->pp);
     return f;
 }
 
@@ -301,7 +325,7 @@ static nest_ps least_tail(const struct fitting *f, int64_t columns, nest_ps b)
     const int64_t bulk = f->room->bound->bulk;
     const int64_t most = columns * v - spare_blocks(f->grid, 0);
     const int64_t layers = most < bulk ? most : bulk;
-    if (layers <= 0 || f->room->traffic == 0) {
+    if (layers <= 0 || f->room->traffic == 0 || f->frame.rule.given) {
         return 0;
     }
     const nest_ps backward = b - layers * f->room->forward;
@@ -314,11 +338,13 @@ static nest_ps least_tail(const struct fitting *f, int64_t columns, nest_ps b)
 static nest_ps step_with(const struct fitting *f, nest_ps b, nest_ps tail)
 {
     const struct nest_step step = {b, b > f->fill ? b : f->fill, tail};
-    const struct nest_step_frame frame = {
-        .microbatches = f->room->microbatches,
-        .virtual_stages = f->grid->virtual_stages,
-    };
-    return nest_step_time(&frame, step, 0);
+    return f->frame.rule.refused ? NEST_PS_MAX : nest_step_time(&f->frame, step, 0);
+}
+
+void nest_room_forget_memory(struct nest_room *room)
+{
+    room->state = 0;
+    room->memory[0] = 0;
 }
 
 /* With several widths nothing but time is measured. */
@@ -335,9 +361,31 @@ nest_ps nest_room_even(const struct nest_bounds *bounds, const struct nest_room 
     return step > limit || !knows_memory(room) || holds_bulk(&f) ? step : NEST_PS_MAX;
 }
 
+/* The same where the step is composed by a script. */
+static nest_ps most_busy_composed(const struct fitting *f, nest_ps limit)
+{
+    nest_ps low = 0;
+    nest_ps high = NEST_PS_MAX / (2 * (f->grid->pp + 1));
+    if (step_with(f, 0, 0) > limit) {
+        return 0;
+    }
+    while (low < high) {
+        const nest_ps middle = low + (high - low + 1) / 2;
+        if (step_with(f, middle, 0) <= limit) {
+            low = middle;
+        } else {
+            high = middle - 1;
+        }
+    }
+    return low;
+}
+
 /* The largest b for which a step can be within the limit; 0 for none. */
 static nest_ps most_busy(const struct fitting *f, nest_ps limit)
 {
+    if (f->frame.rule.given) {
+        return most_busy_composed(f, limit);
+    }
     /* M*b + (fill - b)/v <= limit, rounded generously */
     const int64_t v = f->grid->virtual_stages;
     const int64_t weight = v * f->room->microbatches - 1;

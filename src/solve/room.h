@@ -20,6 +20,7 @@
 /* Once dp and the sharding are chosen. */
 struct nest_room {
     const struct nest_bound *bound;
+    struct nest_strategy strategy; /* as far as it is known */
     int modes;
     int64_t microbatches;
     nest_ps total, largest;               /* as in nest_bound */
@@ -53,6 +54,9 @@ void nest_room_measure_placed(const struct nest_bounds *bounds, const struct nes
                               const struct nest_bound *bound, const struct nest_strategy *strategy,
                               int places, const struct nest_placement *placement,
                               struct nest_room *out);
+
+/* Leaves time alone to bound by. */
+void nest_room_forget_memory(struct nest_room *room);
 
 /* Least step time of pp stages of v chunks. Even: with an even split. Sharp: b is found to a
  * thousandth, and the tail counts. Both are NEST_PS_MAX where memory does not suffice at all; a

@@ -212,6 +212,10 @@ static const struct nest_room *room_of_dp(struct search *s, int family, int64_t 
         thinnest.zero = NEST_ZEROS - 1;
         nest_room_measure(&s->bounds, &s->space->family[family], &s->bound[family], &thinnest,
                           NEST_KNOWS_DP, 0, &s->room);
+        if (nest_override_has(s->space->problem->overrides, NEST_HOOK_MEMORY) ||
+            nest_override_has(s->space->problem->overrides, NEST_HOOK_RESERVE)) {
+            nest_room_forget_memory(&s->room); /* another sharding may be lighter */
+        }
         s->room_family = family;
         s->room_dp = dp;
     }
@@ -465,9 +469,7 @@ enum nest_status nest_search(const struct nest_space *space,
                              const struct nest_solve_options *options, nest_ps limit,
                              struct nest_arena *arena, struct nest_result *out)
 {
-    struct nest_solve_options asked = *options;
-    asked.exhaustive = options->exhaustive || !nest_bounds_hold(space->problem);
-    struct search s = {.space = space, .options = &asked, .limit = limit, .room_family = -1};
+    struct search s = {.space = space, .options = options, .limit = limit, .room_family = -1};
     pthread_mutex_init(&s.lock, NULL);
     pthread_cond_init(&s.changed, NULL);
     s.best = calloc((size_t)options->top, sizeof *s.best);
