@@ -126,7 +126,7 @@ static void push_arguments(lua_State *L, const struct nest_problem *problem,
         set_integer(L, "virtual_stages", q->virtual_stages);
         set_integer(L, "stages", q->stages);
         set_integer(L, "microbatches", q->microbatches);
-        set_family(L, q);
+        set_integer(L, "devices", q->block);
         break;
     case NEST_HOOKS:
         break;

@@ -15,14 +15,15 @@ struct nest_hook_answer {
     double value[NEST_HOOK_VALUES];
 };
 
-/* The arguments of a hook. Zeroed before it is filled, compared as bytes. */
+/* The arguments of a hook, compared as bytes up to the last value that is given: zeroed before they
+ * are filled. */
 struct nest_question {
     int32_t hook, source;
+    int32_t tp, cp, ep, etp, sp, micro_batch;
+    int32_t zero, recompute, first, last, virtual_stages, stages;
+    int32_t collective, level, backward, unused;
     const struct nest_layer_kind *kind, *after;
-    int64_t tp, cp, ep, etp, sp, micro_batch;
-    int64_t zero, shard, dp, virtual_stages;
-    int64_t recompute, first, last, stages, microbatches;
-    int64_t collective, level, members, block, backward;
+    int64_t shard, dp, microbatches, members, block;
     double bytes;
     struct nest_hook_answer given; /* what default() says */
 };

@@ -1,14 +1,16 @@
 #include "script/override.h"
 
 #include <lauxlib.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "cost/strategy.h"
 #include "script/sandbox.h"
 
 struct nest_answered {
-    struct nest_question question;
+    size_t hash;
     struct nest_hook_answer answer;
+    struct nest_question question; /* as much of it as counts */
 };
 
 void nest_override_check(lua_State *L, int index)
@@ -66,11 +68,19 @@ static int run_call(lua_State *L)
 
 /* ---- Answers by argument ---------------------------------------------------------------- */
 
+/* Bytes that count. */
+static size_t size_of(const struct nest_question *question)
+{
+    return offsetof(struct nest_question, given.value) +
+           (size_t)question->given.count * sizeof(double);
+}
+
 static size_t hash(const struct nest_question *question)
 {
     uint64_t value = UINT64_C(0x9E3779B97F4A7C15);
     const unsigned char *byte = (const unsigned char *)question;
-    for (size_t i = 0; i + sizeof value <= sizeof *question; i += sizeof value) {
+    const size_t size = size_of(question);
+    for (size_t i = 0; i + sizeof value <= size; i += sizeof value) {
         uint64_t word;
         memcpy(&word, byte + i, sizeof word);
         value = (value ^ word) * UINT64_C(0xD6E8FEB86659FD93);
@@ -79,11 +89,12 @@ static size_t hash(const struct nest_question *question)
     return (size_t)value;
 }
 
-static struct nest_answered **slot(struct nest_answered **table, size_t room,
+static struct nest_answered **slot(struct nest_answered **table, size_t room, size_t hash,
                                    const struct nest_question *question)
 {
-    size_t at = hash(question) & (room - 1);
-    while (table[at] && memcmp(&table[at]->question, question, sizeof *question) != 0) {
+    size_t at = hash & (room - 1);
+    while (table[at] && (table[at]->hash != hash ||
+                         memcmp(&table[at]->question, question, size_of(question)) != 0)) {
         at = (at + 1) & (room - 1);
     }
     return &table[at];
@@ -102,7 +113,8 @@ static bool make_room(struct nest_override_run *run)
     }
     for (size_t i = 0; i < run->room; i++) {
         if (run->answered[i]) {
-            *slot(larger, room, &run->answered[i]->question) = run->answered[i];
+            *slot(larger, room, run->answered[i]->hash, &run->answered[i]->question) =
+                run->answered[i];
         }
     }
     run->answered = larger;
@@ -124,61 +136,72 @@ static void ask_script(struct nest_override_run *run, const struct nest_question
     }
 }
 
-/* The lock is held. */
-static void ask_source(struct nest_override_run *run, const struct nest_question *question,
-                       struct nest_hook_answer *answer)
+/* The lock is held. The answer lives as long as the run, or until the next question where memory is
+ * out. */
+static const struct nest_hook_answer *ask_source(struct nest_override_run *run,
+                                                 const struct nest_question *question)
 {
-    struct nest_answered **at = make_room(run) ? slot(run->answered, run->room, question) : NULL;
+    const size_t code = hash(question);
+    struct nest_answered **at =
+        make_room(run) ? slot(run->answered, run->room, code, question) : NULL;
     if (at && *at) {
-        *answer = (*at)->answer;
-        return;
+        return &(*at)->answer;
     }
-    ask_script(run, question, answer);
-    struct nest_answered *kept = at ? NEST_NEW(run->arena, struct nest_answered, 1) : NULL;
-    if (kept) {
-        memcpy(&kept->question, question, sizeof *question);
-        kept->answer = *answer;
-        *at = kept;
-        run->count++;
+    ask_script(run, question, &run->latest);
+    const size_t room = offsetof(struct nest_answered, question) + size_of(question);
+    struct nest_answered *kept = at ? nest_arena_alloc(run->arena, 1, room) : NULL;
+    if (!kept) {
+        return &run->latest;
     }
+    kept->hash = code;
+    kept->answer = run->latest;
+    memcpy(&kept->question, question, size_of(question));
+    *at = kept;
+    run->count++;
+    return &kept->answer;
 }
 
-/* Asks one source after the other, each with the answer of the one before as its default. */
-static struct nest_hook_answer ask(struct nest_override_run *run, struct nest_question *question)
+/* Asks one source after the other, each with the answer of the one before as its default; the first
+ * `count` values of the last one are wanted. */
+static void ask(struct nest_override_run *run, struct nest_question *question, int count,
+                struct nest_hook_answer *out)
 {
-    struct nest_hook_answer answer = question->given;
     pthread_mutex_lock(run->lock);
+    const struct nest_hook_answer *answer = &question->given;
     for (int i = 0; i < run->sources; i++) {
         question->source = i;
-        question->given = answer;
-        ask_source(run, question, &answer);
+        if (i > 0) {
+            question->given = *answer;
+        }
+        answer = ask_source(run, question);
     }
+    out->count = answer->count;
+    memcpy(out->value, answer->value, (size_t)count * sizeof(double));
     pthread_mutex_unlock(run->lock);
-    return answer;
 }
 
 /* ---- The record ------------------------------------------------------------------------- */
 
 static void start(struct nest_question *q, enum nest_hook hook, int values)
 {
-    memset(q, 0, sizeof *q);
-    q->hook = hook;
+    memset(q, 0, offsetof(struct nest_question, given.value));
+    q->hook = (int32_t)hook;
     q->given.count = values;
 }
 
 static void set_family(struct nest_question *q, const struct nest_strategy *s)
 {
-    q->tp = s->tp;
-    q->cp = s->cp;
-    q->ep = s->ep;
-    q->etp = s->etp;
+    q->tp = (int32_t)s->tp;
+    q->cp = (int32_t)s->cp;
+    q->ep = (int32_t)s->ep;
+    q->etp = (int32_t)s->etp;
     q->sp = s->sp;
-    q->micro_batch = s->micro_batch;
+    q->micro_batch = (int32_t)s->micro_batch;
 }
 
 static void set_sharding(struct nest_question *q, const struct nest_strategy *s)
 {
-    q->zero = s->zero;
+    q->zero = (int32_t)s->zero;
     q->shard = s->shard;
     q->dp = nest_strategy_dp(s);
 }
@@ -192,7 +215,8 @@ static void override_compute(void *context, const struct nest_layer_kind *kind,
     q.kind = kind;
     q.given.value[0] = *fw;
     q.given.value[1] = *bw;
-    const struct nest_hook_answer answer = ask(context, &q);
+    struct nest_hook_answer answer;
+    ask(context, &q, 2, &answer);
     *fw = answer.value[0];
     *bw = answer.value[1];
 }
@@ -202,12 +226,14 @@ static double override_collective(void *context, enum nest_collective kind,
 {
     struct nest_question q;
     start(&q, NEST_HOOK_COLLECTIVE, 1);
-    q.collective = (int64_t)kind;
+    q.collective = (int32_t)kind;
     q.level = comm->top;
     q.members = comm->size;
     q.bytes = bytes;
     q.given.value[0] = seconds;
-    return ask(context, &q).value[0];
+    struct nest_hook_answer answer;
+    ask(context, &q, 1, &answer);
+    return answer.value[0];
 }
 
 static double override_transfer(void *context, const struct nest_message *message, double seconds)
@@ -221,7 +247,9 @@ static double override_transfer(void *context, const struct nest_message *messag
     q.kind = message->before;
     q.after = message->after;
     q.given.value[0] = seconds;
-    return ask(context, &q).value[0];
+    struct nest_hook_answer answer;
+    ask(context, &q, 1, &answer);
+    return answer.value[0];
 }
 
 static void override_memory(void *context, const struct nest_layer_kind *kind,
@@ -237,11 +265,12 @@ static void override_memory(void *context, const struct nest_layer_kind *kind,
     set_family(&q, s);
     set_sharding(&q, s);
     q.kind = kind;
-    q.recompute = (int64_t)recompute;
+    q.recompute = (int32_t)recompute;
     for (int i = 0; i < terms; i++) {
         q.given.value[i] = (double)*term[i];
     }
-    const struct nest_hook_answer answer = ask(context, &q);
+    struct nest_hook_answer answer;
+    ask(context, &q, terms, &answer);
     for (int i = 0; i < terms; i++) {
         *term[i] = (int64_t)answer.value[i];
     }
@@ -257,7 +286,8 @@ static void override_reserve(void *context, const struct nest_strategy *s,
     q.given.value[0] = (double)bytes->base;
     q.given.value[1] = (double)bytes->pipeline;
     q.given.value[2] = (double)bytes->buffers;
-    const struct nest_hook_answer answer = ask(context, &q);
+    struct nest_hook_answer answer;
+    ask(context, &q, 3, &answer);
     *bytes = (struct nest_reserve){
         .base = (int64_t)answer.value[0],
         .pipeline = (int64_t)answer.value[1],
@@ -272,16 +302,18 @@ static void override_load(void *context, const struct nest_strategy *s,
     struct nest_question q;
     start(&q, NEST_HOOK_LOAD, 5);
     set_family(&q, s);
-    q.recompute = (int64_t)recompute;
+    q.recompute = (int32_t)recompute;
     q.first = first;
     q.last = last;
     for (int i = 0; i < q.given.count; i++) {
         q.given.value[i] = 1.0;
     }
-    const struct nest_hook_answer plain = q.given;
-    const struct nest_hook_answer answer = ask(context, &q);
+    static const double plain[5] = {1.0, 1.0, 1.0, 1.0, 1.0};
+    struct nest_hook_answer answer;
+    ask(context, &q, NEST_HOOK_VALUES, &answer);
     const double *value = answer.value;
-    rule->rows = memcmp(&plain, &answer, sizeof plain) == 0 ? 0 : (int)(answer.count / 5);
+    const bool usual = answer.count == 5 && memcmp(plain, value, sizeof plain) == 0;
+    rule->rows = usual ? 0 : (int)(answer.count / 5);
     for (int i = 0; i < rule->rows; i++, value += 5) {
         rule->row[i] = (struct nest_load_row){value[0], value[1], value[2], value[3], value[4]};
     }
@@ -293,18 +325,22 @@ static void override_step(void *context, const struct nest_strategy *s, int stag
     struct nest_question q;
     const double v = (double)s->virtual_stages;
     const double plain[] = {(double)microbatches - 1.0 / v, 1.0 / v, 1.0, 1.0, 0.0, 1.0, 1.0};
-    start(&q, NEST_HOOK_STEP, NEST_STEP_REFUSED + 1);
-    set_family(&q, s);
+    const int values = NEST_STEP_REFUSED + 1;
+    start(&q, NEST_HOOK_STEP, values);
     q.dp = nest_strategy_dp(s);
-    q.virtual_stages = s->virtual_stages;
+    q.block = nest_strategy_width(s);
+    q.virtual_stages = (int32_t)s->virtual_stages;
     q.stages = stages;
     q.microbatches = microbatches;
+    memset(q.given.value, 0, (size_t)values * sizeof(double));
     memcpy(q.given.value, plain, sizeof plain);
-    const struct nest_hook_answer usual = q.given;
-    const struct nest_hook_answer answer = ask(context, &q);
+    struct nest_hook_answer answer;
+    ask(context, &q, values, &answer);
     const double *value = answer.value;
+    const bool usual = memcmp(plain, value, sizeof plain) == 0 &&
+                       value[NEST_STEP_FIRST_TAIL] == 0.0 && value[NEST_STEP_REFUSED] == 0.0;
     *rule = (struct nest_step_rule){
-        .given = memcmp(&usual, &answer, sizeof usual) != 0,
+        .given = !usual,
         .refused = value[NEST_STEP_REFUSED] > 0.0,
         .bottleneck = value[0],
         .fill = value[1],

@@ -29,6 +29,7 @@ struct nest_override_run {
     pthread_mutex_t own;     /* taken where the caller has none */
     struct nest_answered **answered;
     size_t count, room;
+    struct nest_hook_answer latest;
 };
 
 /* Empty. lock (NULL: one of its own) and arena are the caller's and outlive it; problem is asked

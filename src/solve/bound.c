@@ -104,8 +104,7 @@ nest_ps nest_bounds_time(const struct nest_bounds *bounds, const struct nest_str
     }
     struct nest_load_rule rule[2][2];
     for (int ends = 0; ends < 4; ends++) {
-        rule[ends & 1][ends >> 1] =
-            nest_problem_load(problem, strategy, mode, ends & 1, ends >> 1);
+        rule[ends & 1][ends >> 1] = nest_problem_load(problem, strategy, mode, ends & 1, ends >> 1);
     }
     return nest_load_least((const struct nest_load_rule(*)[2])rule, cost->fw, cost->bw,
                            cost->recompute);
