@@ -86,11 +86,15 @@ static void write_devices(const struct page *page, const struct nest_document *d
     const struct nest_cluster *cluster = d->problem->cluster;
     const int selection = d->plan->strategy.selection;
     char used[TEXT_MAX], left[TEXT_MAX];
-    if (selection > 0) {
+    if (selection > 0 && cluster->mixed) {
         (void)fprintf(
             page->out, "uses %s alone; leaves out %s\n",
             nest_kinds_format(cluster, (unsigned)selection, used, sizeof used),
             nest_kinds_format(cluster, cluster->kept & ~(unsigned)selection, left, sizeof left));
+    } else if (selection > 0) {
+        (void)fprintf(page->out,
+                      "leaves out %" PRId64 " devices of groups that are smaller than others\n",
+                      cluster->devices - nest_cluster_selected(cluster, selection)->devices);
     }
     if (d->loss != NULL && d->loss->down > 0) {
         struct nest_strbuf text = NEST_STRBUF_INIT(1 << 12);
@@ -189,7 +193,8 @@ static void stage_row(const struct page *page, const struct nest_document *d, in
                   stage->zero != d->plan->strategy.zero ? stage->zero : 0);
     (void)fprintf(page->out, "%s%s%s", tp, stage->out_level >= 0 ? "  " : "",
                   level_name(d->problem, stage->out_level));
-    const unsigned kinds = nest_stage_kinds(d->problem, d->plan, i);
+    const unsigned kinds =
+        d->problem->cluster->mixed ? nest_stage_kinds(d->problem, d->plan, i) : 0;
     (void)fprintf(page->out, "%s%s\n", kinds != 0 ? "  on " : "",
                   nest_kinds_format(d->problem->cluster, kinds, layers, sizeof layers));
 }

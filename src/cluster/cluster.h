@@ -24,11 +24,14 @@ struct nest_level {
     const int64_t *start;    /* [groups + 1] first device of each group; NULL where uniform */
 };
 
-/* Devices that are alike: the same device with links that are as fast. */
+/* Devices that are alike: the same device with links that are as fast, and whether its groups are
+ * whole. A plan may be faster without the rest of a node that lacks a device, or of a rack that
+ * lacks a node, so that those are kinds of their own. */
 enum { NEST_KINDS_MAX = 6 };
 struct nest_kind {
     const struct nest_device_spec *device;
     double share[NEST_MAX_LEVELS]; /* of the level's bandwidth that its links reach, 0 … 1 */
+    int lacking; /* innermost level whose group lacks something that its largest has; -1: none */
 };
 
 /* Devices of one kind in a row: from `first` to the next stretch. */
@@ -46,6 +49,7 @@ struct nest_cluster {
     int levels;
     struct nest_level level[NEST_MAX_LEVELS]; /* bandwidth: the fastest kind's */
     bool uniform;                             /* every level has one fan-out */
+    bool mixed;                               /* not all devices or links are the same */
     int kinds;                                /* 1: all devices are alike */
     const struct nest_kind *kind;             /* [kinds]; NULL where all are alike */
     int stretches;

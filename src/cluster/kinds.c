@@ -6,6 +6,9 @@
 
 #include "input/load.h"
 
+/* Groups that lack something are not told apart where that takes more stretches. */
+enum { STRETCHES_MOST = 1024 };
+
 /* Levels list runs in device order: where one is, and the first group of its present run. */
 struct cursor {
     const struct nest_level_spec *level;
@@ -40,7 +43,7 @@ static bool same_device(const struct nest_device_spec *a, const struct nest_devi
 
 static bool same_kind(const struct nest_kind *a, const struct nest_kind *b, int levels)
 {
-    bool same = a->device == b->device;
+    bool same = a->device == b->device && a->lacking == b->lacking;
     for (int l = 0; l < levels; l++) {
         same = same && a->share[l] == b->share[l];
     }
@@ -51,7 +54,7 @@ static bool same_kind(const struct nest_kind *a, const struct nest_kind *b, int 
 static struct nest_kind kind_at(const struct nest_cluster *cluster, struct cursor *cursor,
                                 int64_t p, int64_t *end)
 {
-    struct nest_kind kind = {.device = NULL};
+    struct nest_kind kind = {.device = NULL, .lacking = -1};
     double uplink = INFINITY;
     *end = cluster->devices;
     for (int l = 0; l < cluster->levels; l++) {
@@ -295,35 +298,103 @@ static void forget_kinds(struct nest_cluster *cluster)
     cluster->stretch = NULL;
 }
 
-enum nest_status nest_cluster_settle_kinds(struct nest_arena *arena, struct nest_cluster *cluster)
+/* Stretches and kinds under construction. */
+struct sorting {
+    struct nest_kind *kind;
+    int kinds;
+    struct nest_stretch *stretch;
+    int stretches, room;
+    int levels;
+};
+
+/* Adds devices from first on; false where there are too many kinds or stretches. */
+static bool sort_in(struct sorting *sorting, int64_t first, const struct nest_kind *kind)
 {
-    if (cluster->stretches == 0) {
-        cluster->kinds = 1;
-        return NEST_OK;
+    const int k = note_kind(sorting->kind, &sorting->kinds, kind, sorting->levels);
+    if (k < 0) {
+        return false;
     }
-    struct nest_kind *kind = NEST_NEW(arena, struct nest_kind, NEST_KINDS_MAX);
-    struct nest_stretch *stretch = NEST_NEW(arena, struct nest_stretch, cluster->stretches);
-    if (!kind || !stretch) {
-        return NEST_NO_MEMORY;
+    if (sorting->stretches > 0 && sorting->stretch[sorting->stretches - 1].kind == k) {
+        return true;
     }
-    int kinds = 0;
-    int stretches = 0;
-    for (int i = 0; i < cluster->stretches; i++) {
-        const struct nest_stretch *at = &cluster->stretch[i];
-        const int k = note_kind(kind, &kinds, &cluster->kind[at->kind], cluster->levels);
-        if (stretches == 0 || stretch[stretches - 1].kind != k) {
-            stretch[stretches++] = (struct nest_stretch){at->first, at->first, k};
+    if (sorting->stretches == sorting->room) {
+        return false;
+    }
+    sorting->stretch[sorting->stretches++] = (struct nest_stretch){first, first, k};
+    return true;
+}
+
+/* The innermost level at which the group of device p is smaller than the largest of its level, told
+ * apart as innermost or further out; -1: none. *end: the first device that may differ. */
+static int lacking_at(const struct nest_cluster *cluster, int64_t p, int64_t *end)
+{
+    int lacking = -1;
+    *end = cluster->devices;
+    for (int l = cluster->levels - 1; l >= 0; l--) {
+        const int64_t g = nest_cluster_group(cluster, l, p);
+        const int64_t next = nest_cluster_group_start(cluster, l, g + 1);
+        const int64_t size = next - nest_cluster_group_start(cluster, l, g);
+        *end = next;
+        if (size < cluster->level[l].capacity) {
+            lacking = l > 0 ? 1 : 0;
         }
     }
-    cluster->kind = kind;
-    cluster->kinds = kinds;
-    cluster->stretch = stretch;
-    cluster->stretches = stretches;
-    if (kinds == 1) {
+    return lacking;
+}
+
+/* Sorts the devices by kind; groups: whether those of groups that lack something are set apart. */
+static bool sort_devices(const struct nest_cluster *cluster, bool groups, struct sorting *sorting)
+{
+    const struct nest_kind alike = {.device = cluster->device, .lacking = -1};
+    int64_t end = 0;
+    sorting->kinds = sorting->stretches = 0;
+    for (int64_t p = 0; p < cluster->devices; p = end) {
+        const struct nest_stretch *at =
+            cluster->stretches > 0 ? nest_cluster_stretch(cluster, p) : NULL;
+        struct nest_kind kind = at ? cluster->kind[at->kind] : alike;
+        for (int l = 0; !at && l < cluster->levels; l++) {
+            kind.share[l] = cluster->level[l].bandwidth;
+        }
+        end = cluster->devices;
+        if (groups) {
+            kind.lacking = lacking_at(cluster, p, &end);
+        }
+        const bool last = !at || at + 1 == cluster->stretch + cluster->stretches;
+        end = !last && at[1].first < end ? at[1].first : end;
+        if (!sort_in(sorting, p, &kind)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+enum nest_status nest_cluster_settle_kinds(struct nest_arena *arena, struct nest_cluster *cluster)
+{
+    cluster->kinds = cluster->stretches > 0 ? cluster->kinds : 1;
+    if (cluster->uniform && cluster->stretches == 0) {
+        return NEST_OK;
+    }
+    struct sorting sorting = {.levels = cluster->levels};
+    sorting.room = cluster->stretches > STRETCHES_MOST ? cluster->stretches : STRETCHES_MOST;
+    sorting.kind = NEST_NEW(arena, struct nest_kind, NEST_KINDS_MAX);
+    sorting.stretch = NEST_NEW(arena, struct nest_stretch, sorting.room);
+    if (!sorting.kind || !sorting.stretch) {
+        return NEST_NO_MEMORY;
+    }
+    const bool whole = sort_devices(cluster, false, &sorting);
+    cluster->mixed = whole && sorting.kinds > 1;
+    if (!cluster->uniform && !sort_devices(cluster, true, &sorting)) {
+        (void)sort_devices(cluster, false, &sorting);
+    }
+    cluster->kind = sorting.kind;
+    cluster->kinds = sorting.kinds;
+    cluster->stretch = sorting.stretch;
+    cluster->stretches = sorting.stretches;
+    if (cluster->kinds == 1) {
         forget_kinds(cluster);
         return NEST_OK;
     }
-    share_out(cluster, kind);
+    share_out(cluster, sorting.kind);
     return find_best(arena, cluster) ? make_selections(arena, cluster) : NEST_NO_MEMORY;
 }
 
@@ -385,6 +456,11 @@ static bool has_twin(const struct nest_cluster *cluster, int kind)
     return twin;
 }
 
+static const char *lacking_word(int lacking)
+{
+    return lacking < 0 ? "" : lacking == 0 ? "short group" : "short outer group";
+}
+
 char *nest_kind_format(const struct nest_cluster *cluster, int kind, char *out, size_t size)
 {
     const struct nest_kind *at = &cluster->kind[kind];
@@ -392,14 +468,18 @@ char *nest_kind_format(const struct nest_cluster *cluster, int kind, char *out, 
     while (l < cluster->levels && at->share[l] >= 1.0) {
         l++;
     }
-    if (l == cluster->levels || !has_twin(cluster, kind)) {
+    if ((l == cluster->levels && at->lacking < 0) || !has_twin(cluster, kind)) {
         (void)snprintf(out, size, "%s", at->device->name);
         return out;
     }
-    char rate[32];
-    (void)snprintf(out, size, "%s (%s %s)", at->device->name, cluster->level[l].name,
-                   nest_unit_format(cluster->level[l].bandwidth * at->share[l], NEST_UNIT_BANDWIDTH,
-                                    rate, sizeof rate));
+    char rate[32] = "";
+    if (l < cluster->levels) {
+        (void)nest_unit_format(cluster->level[l].bandwidth * at->share[l], NEST_UNIT_BANDWIDTH,
+                               rate, sizeof rate);
+    }
+    (void)snprintf(out, size, "%s (%s%s%s%s%s)", at->device->name,
+                   l < cluster->levels ? cluster->level[l].name : "", rate[0] ? " " : "", rate,
+                   rate[0] && at->lacking >= 0 ? ", " : "", lacking_word(at->lacking));
     return out;
 }
 

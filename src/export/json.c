@@ -78,7 +78,7 @@ static void write_stage(struct nest_json *json, const struct nest_problem *probl
     nest_json_integer(json, "zero", stage->zero);
     nest_json_integer(json, "tp", stage->tp);
     nest_json_integer(json, "first_device", stage->first_device);
-    if (problem->cluster->kinds > 1) {
+    if (problem->cluster->mixed) {
         write_kinds(json, "runs_on", problem->cluster, nest_stage_kinds(problem, plan, i));
     }
     nest_json_array(json, "layers");

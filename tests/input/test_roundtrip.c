@@ -57,6 +57,25 @@ static const char inline_scenario[] =
     "edits: [{model.seq: 2048}, {level: rack, bandwidth: 300Gb/s}, {device.launch: 5us}]\n"
     "scripts: [scripts/a.lua, \"my scripts/b.lua\"]\n";
 
+static const char mixed_scenario[] =
+    "model: llama3-8b\n"
+    "cluster:\n"
+    "  name: Mixed\n"
+    "  device: h100-sxm-80gb\n"
+    "  down: {node: [1, 4..5], device: 3}\n"
+    "  levels:\n"
+    "    - name: node\n"
+    "      groups:\n"
+    "        - {fanout: 8, times: 3}\n"
+    "        - {fanout: 8, times: 3, device: a100-sxm-80gb, bandwidth: 300GB/s, uplink: 12.5GB/s}\n"
+    "        - fanout: 4\n"
+    "          device: {name: Card, memory: 40GiB, memory_bandwidth: 1TB/s, peak: {bf16: "
+    "100TFLOP/s}}\n"
+    "      bandwidth: 450GB/s\n"
+    "      latency: 1us\n"
+    "    - {name: rack, fanout: 7, bandwidth: 400Gb/s, latency: 4us}\n"
+    "edits: [{cluster.down: 'node 1, devices 40..43'}]\n";
+
 static const char profile_scenario[] =
     "model:\n"
     "  name: Measured\n"
@@ -200,6 +219,7 @@ static void written_scenarios_load_back(void **state)
     const char *const texts[] = {
         inline_scenario,
         profile_scenario,
+        mixed_scenario,
         graph_scenario,
         "model: gpt3\ncluster: llama3-24k\n",
         "model: deepseek-v3\ncluster: tpuv4-fat-tree\nedits: [{model.top_k: 4}]\n",
