@@ -39,9 +39,12 @@ static void keep_groups(const struct nest_cluster *from, int l, struct counter c
 }
 
 /* Finds the level's fan-out, the largest; true if all its groups have that many children. below is
- * NULL for the innermost level, whose children are devices. */
+ * NULL for the innermost level, whose children are devices. Where neighbours are joined directly
+ * the fan-out stays: a ring without a member is a line, not a smaller ring. */
 static bool measure_fanout(struct nest_level *level, const struct nest_level *below)
 {
+    const bool switched = level->kind == NEST_LEVEL_SWITCH || level->kind == NEST_LEVEL_RAIL;
+    const int64_t whole = level->fanout;
     int64_t least = 0;
     int64_t child = 0;
     level->fanout = 0;
@@ -55,7 +58,9 @@ static bool measure_fanout(struct nest_level *level, const struct nest_level *be
         level->fanout = children > level->fanout ? children : level->fanout;
         least = g == 0 || children < least ? children : least;
     }
-    return least == level->fanout;
+    const bool equal = least == level->fanout;
+    level->fanout = switched ? level->fanout : whole;
+    return equal;
 }
 
 /* The kinds of what is kept. */

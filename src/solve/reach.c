@@ -82,8 +82,9 @@ static int64_t fewest_inside(const struct nest_reach *reach, const struct nest_w
     if (where->block == 0) {
         return spread;
     }
-    /* A block side by side touches no more groups than this, if none is smaller than another. */
-    const int64_t touched = reach->cluster.uniform
+    /* A block side by side touches no more groups than this, if none is smaller than another,
+     * whatever kinds of devices a plan may leave out. */
+    const int64_t touched = reach->cluster.uniform && reach->cluster.selections == 0
                                 ? (where->block + level->capacity - 2) / level->capacity + 1
                                 : level->groups;
     const int64_t together = divided(where->block, smaller(touched, level->groups));
@@ -100,6 +101,17 @@ static double best_rate(const struct nest_reach *reach, const struct nest_where 
         best = rate > best ? rate : best;
     }
     return best;
+}
+
+static double striped(int64_t most, int64_t size)
+{
+    (void)size;
+    return 1.0 / (double)most;
+}
+
+static double outward(int64_t most, int64_t size)
+{
+    return 1.0 - (double)most / (double)size;
 }
 
 /* The level that costs most of those that must be crossed. weight: the part of a buffer that each
@@ -124,23 +136,16 @@ static struct nest_comm cross(const struct nest_reach *reach, const struct nest_
             comm = nest_reach_inside(1);
             comm.size = size;
             comm.top = k;
-            comm.m[k] = k == reach->cluster.levels - 1 ? divided(size, most) : 2;
+            /* Pairs take no detour on a full mesh, which the relaxed mesh stands for as well. */
+            const bool certain =
+                k == reach->cluster.levels - 1 &&
+                (weight == striped || reach->cluster.level[k].kind == NEST_LEVEL_SWITCH);
+            comm.m[k] = certain ? divided(size, most) : 2;
             comm.q[k] = flows > 1.0 ? (int64_t)flows : 1;
             comm.p[k] = most;
         }
     }
     return comm;
-}
-
-static double striped(int64_t most, int64_t size)
-{
-    (void)size;
-    return 1.0 / (double)most;
-}
-
-static double outward(int64_t most, int64_t size)
-{
-    return 1.0 - (double)most / (double)size;
 }
 
 struct nest_comm nest_reach_ring(const struct nest_reach *reach, const struct nest_where *where,

@@ -133,6 +133,13 @@ static void widen(struct walk *w, struct test_small *made)
     made->problem.overlap.ep = (double)test_random_below(&w->random, 3) / 2.0;
     made->problem.train.global_batch *= 4;
     made->problem.memory_limit <<= 4;
+    if (test_random_below(&w->random, 4) == 0) {
+        made->cluster.other = made->cluster.device;
+        made->cluster.other.peak[NEST_BF16] *= 2;
+        made->cluster.other.memory_bandwidth /= 2;
+        made->cluster.other.attention /= 3;
+        test_cluster_mix(&made->cluster, &w->random);
+    }
 }
 
 static void check_instance(uint64_t seed, int64_t *checked, int64_t *feasible)
