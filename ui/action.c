@@ -16,6 +16,7 @@
 #define VIEW        NEST_CONTEXT_VIEW
 #define LIST        NEST_CONTEXT_LIST
 #define TEXT        NEST_CONTEXT_TEXT
+#define LUA         NEST_CONTEXT_LUA
 #define ANYWHERE    (VIEW | LIST | TEXT)
 
 static const struct nest_action_entry table[] = {
@@ -50,6 +51,24 @@ static const struct nest_action_entry table[] = {
     {NEST_ACTION_PREVIOUS_PANE, "previous", "S-Tab", VIEW, NULL,
      "Go to the previous column or pane"},
     {NEST_ACTION_VIEW_PLAN, "plan", "1", VIEW, NULL, "Show the plan"},
+    {NEST_ACTION_VIEW_LUA, "lua", "2 F5", VIEW, NULL,
+     "Show the Lua console over the live scenario"},
+    {NEST_ACTION_RUN, "run", "Enter", LUA, "run",
+     "Run what is typed; a chunk that is not complete goes on in a new line"},
+    {NEST_ACTION_NEW_LINE, "new-line", "A-Enter C-j", LUA, "new line", "Begin a new line"},
+    {NEST_ACTION_COMPLETE, "complete", "Tab", LUA, "complete",
+     "Complete a global, field, method or word; inside of quotes a value's path"},
+    {NEST_ACTION_OLDER, "older", "Up C-p", LUA, "older",
+     "Go up a line, or bring back what was typed before"},
+    {NEST_ACTION_NEWER, "newer", "Down C-n", LUA, NULL,
+     "Go down a line, or forth in what was typed before"},
+    {NEST_ACTION_SEARCH_PAST, "search", "C-r", LUA, "search",
+     "Search what was typed before, in earlier runs too; again: an older one"},
+    {NEST_ACTION_PAGE_UP, "page-up", "PgUp", LUA, NULL, "Scroll back by a page"},
+    {NEST_ACTION_PAGE_DOWN, "page-down", "PgDn", LUA, NULL, "Scroll forth by a page"},
+    {NEST_ACTION_CANCEL, "cancel", "C-c", LUA, "stop",
+     "Stop the running chunk, else clear what is typed, else stop a search"},
+    {NEST_ACTION_BACK, "back", "Esc", LUA, "plan", "Go back to the plan"},
     {NEST_ACTION_MODELS, "models", "m F2", VIEW, "model", "Choose another model"},
     {NEST_ACTION_CLUSTERS, "clusters", "c F3", VIEW, "cluster", "Choose another cluster"},
     {NEST_ACTION_FIND, "find", "/", VIEW, "find", "Find a value, a stage or a group by name"},
@@ -61,14 +80,16 @@ static const struct nest_action_entry table[] = {
      "Show and copy the command line that gives the same plan"},
     {NEST_ACTION_SAVE, "save", "s F4", VIEW, "save", "Save the scenario"},
     {NEST_ACTION_HELP, "help", "? F1", VIEW | LIST, "help", "Show the keys"},
+    {NEST_ACTION_HELP, "help", "F1", LUA, "help", "Show the keys"},
     {NEST_ACTION_ACCEPT, "accept", "Enter", LIST, "choose", "Take the marked entry"},
     {NEST_ACTION_BACK, "back", "Esc q", LIST | TEXT, "close", "Close this window"},
     {NEST_ACTION_BACK, "back", "Esc", VIEW, NULL, "Clear the message; never quits"},
     {NEST_ACTION_CANCEL, "cancel", "C-c", ANYWHERE, NULL,
      "Stop a search that is under way; otherwise quit"},
-    {NEST_ACTION_REPAINT, "repaint", "C-l", ANYWHERE, NULL, "Draw the screen anew"},
-    {NEST_ACTION_SUSPEND, "suspend", "C-z", ANYWHERE, NULL, "Go to the shell; fg comes back"},
+    {NEST_ACTION_REPAINT, "repaint", "C-l", ANYWHERE | LUA, NULL, "Draw the screen anew"},
+    {NEST_ACTION_SUSPEND, "suspend", "C-z", ANYWHERE | LUA, NULL, "Go to the shell; fg comes back"},
     {NEST_ACTION_QUIT, "quit", "q F10", VIEW, "quit", "Quit; asks only when changes would be lost"},
+    {NEST_ACTION_QUIT, "quit", "F10", LUA, "quit", "Quit; asks only when changes would be lost"},
     {NEST_ACTION_NONE, NULL, NULL, 0, NULL, NULL},
 };
 

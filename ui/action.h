@@ -33,6 +33,13 @@ enum nest_action {
     NEST_ACTION_NEXT_PANE,
     NEST_ACTION_PREVIOUS_PANE,
     NEST_ACTION_VIEW_PLAN,
+    NEST_ACTION_VIEW_LUA,
+    NEST_ACTION_RUN,
+    NEST_ACTION_NEW_LINE,
+    NEST_ACTION_COMPLETE,
+    NEST_ACTION_OLDER,
+    NEST_ACTION_NEWER,
+    NEST_ACTION_SEARCH_PAST,
     NEST_ACTION_MODELS,
     NEST_ACTION_CLUSTERS,
     NEST_ACTION_FIND,
@@ -62,7 +69,8 @@ enum nest_context {
     NEST_CONTEXT_ALTERNATIVE = 64, /* one of the next best plans */
     NEST_CONTEXT_VIEW = 127,       /* any of the above */
     NEST_CONTEXT_LIST = 128,       /* a list to choose from */
-    NEST_CONTEXT_TEXT = 256        /* help and details */
+    NEST_CONTEXT_TEXT = 256,       /* help and details */
+    NEST_CONTEXT_LUA = 512         /* the Lua view: letters and digits are typed */
 };
 
 struct nest_action_entry {

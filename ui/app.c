@@ -14,6 +14,8 @@ void nest_app_open(struct nest_app *app, struct nest_session *session, struct ne
 {
     *app = (struct nest_app){.session = session, .screen = screen};
     nest_plan_view_init(&app->plan);
+    (void)nest_console_open(session, &app->console);
+    nest_lua_view_init(&app->lua, app->console);
     nest_app_refresh(app);
     if (app->snapshot) {
         (void)nest_plan_view_act(&app->plan, app->snapshot, NEST_ACTION_FIRST);
@@ -28,11 +30,25 @@ void nest_app_close(struct nest_app *app)
     nest_history_free(&app->finds);
     nest_history_free(&app->values);
     nest_history_free(&app->files);
+    nest_console_close(app->console);
     nest_session_close(app->session);
+}
+
+const struct nest_layout *nest_app_layout(const struct nest_app *app)
+{
+    return app->view == NEST_VIEW_LUA ? &app->lua.layout : &app->plan.layout;
+}
+
+static struct nest_hotspots *hotspots_of(struct nest_app *app)
+{
+    return app->view == NEST_VIEW_LUA ? &app->lua.hotspots : &app->plan.hotspots;
 }
 
 void nest_app_refresh(struct nest_app *app)
 {
+    if (app->console) {
+        (void)nest_console_collect(app->console);
+    }
     const struct nest_snapshot *snapshot = nest_session_snapshot(app->session);
     if (snapshot) {
         nest_snapshot_release(app->snapshot);
@@ -77,7 +93,7 @@ bool nest_app_report(struct nest_app *app, enum nest_status status,
 
 /* ---- Actions ---- */
 
-static unsigned contexts_of(const struct nest_app *app)
+unsigned nest_app_contexts(const struct nest_app *app)
 {
     switch (app->popup.kind) {
     case NEST_POPUP_LIST:
@@ -85,7 +101,7 @@ static unsigned contexts_of(const struct nest_app *app)
     case NEST_POPUP_TEXT:
         return NEST_CONTEXT_TEXT;
     default:
-        return nest_plan_view_contexts(&app->plan);
+        return app->view == NEST_VIEW_LUA ? NEST_CONTEXT_LUA : nest_plan_view_contexts(&app->plan);
     }
 }
 
@@ -231,9 +247,29 @@ static void cancel(struct nest_app *app)
         nest_app_say(app, NEST_ROLE_WARN, "search stopped");
         return;
     }
+    if (app->view == NEST_VIEW_LUA) {
+        nest_app_say(app, NEST_ROLE_DIM, "nothing runs; F10 quits");
+        return;
+    }
     nest_popup_close(&app->popup);
     app->status = 130;
     nest_app_quit(app);
+}
+
+static void show_view(struct nest_app *app, enum nest_view view)
+{
+    if (view == NEST_VIEW_LUA && !app->console) {
+        nest_app_say(app, NEST_ROLE_BAD, "out of memory");
+        return;
+    }
+    app->view = view;
+}
+
+/* What the view that is shown does by itself. */
+static bool act_in_view(struct nest_app *app, enum nest_action action)
+{
+    return app->view == NEST_VIEW_LUA ? nest_lua_view_act(&app->lua, action)
+                                      : nest_plan_view_act(&app->plan, app->snapshot, action);
 }
 
 void nest_app_act(struct nest_app *app, enum nest_action action)
@@ -241,8 +277,10 @@ void nest_app_act(struct nest_app *app, enum nest_action action)
     if (app->popup.kind != NEST_POPUP_NONE && nest_popup_act(&app->popup, action)) {
         return;
     }
-    if (app->popup.kind == NEST_POPUP_NONE &&
-        nest_plan_view_act(&app->plan, app->snapshot, action)) {
+    if (app->popup.kind == NEST_POPUP_NONE && act_in_view(app, action)) {
+        if (app->view == NEST_VIEW_LUA) {
+            nest_app_refresh(app);
+        }
         return;
     }
     switch (action) {
@@ -294,7 +332,16 @@ void nest_app_act(struct nest_app *app, enum nest_action action)
     case NEST_ACTION_ACCEPT:
         accept_choice(app);
         break;
+    case NEST_ACTION_VIEW_PLAN:
+        show_view(app, NEST_VIEW_PLAN);
+        break;
+    case NEST_ACTION_VIEW_LUA:
+        show_view(app, NEST_VIEW_LUA);
+        break;
     case NEST_ACTION_BACK:
+        if (app->popup.kind == NEST_POPUP_NONE) {
+            show_view(app, NEST_VIEW_PLAN);
+        }
         nest_popup_close(&app->popup);
         break;
     case NEST_ACTION_CANCEL:
@@ -370,8 +417,9 @@ static void complete(struct nest_app *app)
     nest_arena_free(&arena);
 }
 
-static void handle_prompt(struct nest_app *app, uint32_t key)
+static void handle_prompt(struct nest_app *app, uint32_t typed)
 {
+    const uint32_t key = typed == NEST_KEY_NEW_LINE ? NEST_KEY_ENTER : typed;
     if (key == NEST_KEY_TAB) {
         complete(app);
         return;
@@ -434,13 +482,28 @@ static bool handle_terminal_key(struct nest_app *app, uint32_t key)
     return true;
 }
 
+/* An action of what has the focus, or text for it. */
+static void handle_focus(struct nest_app *app, uint32_t key)
+{
+    const unsigned contexts = nest_app_contexts(app);
+    const bool typing = contexts == NEST_CONTEXT_LUA;
+    /* Where nothing has lines, Ctrl-J is Enter. */
+    const uint32_t meant = key == NEST_KEY_NEW_LINE && !typing ? NEST_KEY_ENTER : key;
+    const enum nest_action action = nest_action_of_key(meant, contexts);
+    if (action != NEST_ACTION_NONE) {
+        nest_app_act(app, action);
+    } else if (typing) {
+        nest_lua_view_key(&app->lua, key);
+    }
+}
+
 static void handle_key(struct nest_app *app, uint32_t key)
 {
     if (handle_terminal_key(app, key)) {
         return;
     }
     app->message[0] = '\0';
-    if (app->plan.layout.too_small && app->asking == NEST_ASKING_NOTHING) {
+    if (nest_app_layout(app)->too_small && app->asking == NEST_ASKING_NOTHING) {
         if (key == 'q' || key == 'C' - '@') {
             nest_popup_close(&app->popup);
             app->done = !app->snapshot->dirty;
@@ -453,13 +516,26 @@ static void handle_key(struct nest_app *app, uint32_t key)
     } else if (app->asking != NEST_ASKING_NOTHING) {
         handle_prompt(app, key);
     } else {
-        nest_app_act(app, nest_action_of_key(key, contexts_of(app)));
+        handle_focus(app, key);
+    }
+}
+
+/* Text for whatever takes text; newlines end nothing, and keys do nothing elsewhere. */
+static void handle_pasted(struct nest_app *app, uint32_t key)
+{
+    const bool newline = key == NEST_KEY_ENTER || key == NEST_KEY_NEW_LINE;
+    if (app->asking != NEST_ASKING_NOTHING && app->asking != NEST_ASKING_QUIT) {
+        if (newline || key == NEST_KEY_TAB || (key >= ' ' && key < 0x110000)) {
+            handle_prompt(app, newline || key == NEST_KEY_TAB ? ' ' : key);
+        }
+    } else if (app->view == NEST_VIEW_LUA && app->popup.kind == NEST_POPUP_NONE) {
+        nest_lua_view_paste(&app->lua, key);
     }
 }
 
 static void handle_click(struct nest_app *app, int x, int y)
 {
-    const struct nest_hotspot *hit = nest_hotspot_at(&app->plan.hotspots, x, y);
+    const struct nest_hotspot *hit = nest_hotspot_at(hotspots_of(app), x, y);
     if (!hit || app->asking != NEST_ASKING_NOTHING) {
         return;
     }
@@ -477,14 +553,14 @@ static void handle_click(struct nest_app *app, int x, int y)
     if (at.action != NEST_ACTION_NONE) {
         nest_app_act(app, at.action);
     } else if (again) {
-        nest_app_act(app, nest_action_of_key(NEST_KEY_ENTER, contexts_of(app)));
+        nest_app_act(app, nest_action_of_key(NEST_KEY_ENTER, nest_app_contexts(app)));
     }
 }
 
 /* The wheel moves what lies under the pointer. */
 static void handle_wheel(struct nest_app *app, const struct nest_event *event)
 {
-    const struct nest_hotspot *hit = nest_hotspot_at(&app->plan.hotspots, event->x, event->y);
+    const struct nest_hotspot *hit = nest_hotspot_at(hotspots_of(app), event->x, event->y);
     if (app->asking != NEST_ASKING_NOTHING) {
         return;
     }
@@ -500,9 +576,15 @@ void nest_app_handle(struct nest_app *app, const struct nest_event *event)
 {
     switch (event->kind) {
     case NEST_EVENT_KEY:
-        if (event->key != NEST_KEY_NONE) {
+        if (app->pasting) {
+            handle_pasted(app, event->key);
+        } else if (event->key != NEST_KEY_NONE) {
             handle_key(app, event->key);
         }
+        break;
+    case NEST_EVENT_PASTE_BEGIN:
+    case NEST_EVENT_PASTE_END:
+        app->pasting = event->kind == NEST_EVENT_PASTE_BEGIN;
         break;
     case NEST_EVENT_CLICK:
         handle_click(app, event->x, event->y);
@@ -532,36 +614,54 @@ static void draw_question(struct nest_app *app, struct nest_canvas *canvas)
     }
 }
 
+/* The inside of the view that is shown, and a line on what it shows; returns that line's role. */
+static enum nest_role draw_view(struct nest_app *app, struct nest_canvas *canvas,
+                                struct nest_strbuf *about)
+{
+    if (app->view == NEST_VIEW_LUA) {
+        nest_lua_view_draw(&app->lua, canvas);
+        return nest_lua_view_describe(&app->lua, about);
+    }
+    nest_plan_view_draw(&app->plan, app->snapshot, canvas);
+    nest_plan_view_describe(&app->plan, app->snapshot, about);
+    return NEST_ROLE_DIM;
+}
+
+static void draw_too_small(struct nest_app *app, struct nest_canvas *canvas)
+{
+    nest_layout_plain(canvas->width, canvas->height, &app->plan.layout);
+    nest_layout_plain(canvas->width, canvas->height, &app->lua.layout);
+    hotspots_of(app)->count = 0;
+    nest_frame_draw_too_small(canvas);
+    if (app->asking == NEST_ASKING_QUIT) {
+        draw_question(app, canvas);
+    }
+}
+
 void nest_app_draw(struct nest_app *app, struct nest_canvas *canvas)
 {
-    struct nest_plan_view *view = &app->plan;
     nest_canvas_clear(canvas);
     if (canvas->width < NEST_LAYOUT_LEAST_WIDTH || canvas->height < NEST_LAYOUT_LEAST_HEIGHT) {
-        view->layout = (struct nest_layout){.too_small = true};
-        view->hotspots.count = 0;
-        nest_frame_draw_too_small(canvas);
-        if (app->asking == NEST_ASKING_QUIT) {
-            draw_question(app, canvas);
-        }
+        draw_too_small(app, canvas);
         return;
     }
-    struct nest_canvas body = *canvas;
-    nest_plan_view_draw(view, app->snapshot, &body);
     struct nest_strbuf about = NEST_STRBUF_INIT(1024);
-    nest_plan_view_describe(view, app->snapshot, &about);
+    const enum nest_role role = draw_view(app, canvas, &about);
     const struct nest_frame frame = {
+        .view = app->view,
         .snapshot = app->snapshot,
-        .layout = &view->layout,
+        .layout = nest_app_layout(app),
         .note = app->message[0]    ? app->message
                 : about.length > 0 ? nest_strbuf_text(&about)
                                    : NULL,
-        .note_role = app->message[0] ? app->message_role : NEST_ROLE_DIM,
-        .contexts = contexts_of(app),
+        .note_role = app->message[0] ? app->message_role : role,
+        .contexts = nest_app_contexts(app),
         .keys = app->asking == NEST_ASKING_NOTHING,
     };
-    nest_frame_draw(&frame, canvas, &view->hotspots);
+    nest_frame_draw(&frame, canvas, hotspots_of(app));
     if (app->popup.kind != NEST_POPUP_NONE) {
-        nest_popup_draw(&app->popup, canvas, &view->hotspots);
+        canvas->cursor_x = canvas->cursor_y = -1;
+        nest_popup_draw(&app->popup, canvas, hotspots_of(app));
     }
     draw_question(app, canvas);
     nest_strbuf_free(&about);

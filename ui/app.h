@@ -5,6 +5,8 @@
 #include "session/session.h"
 #include "ui/input.h"
 #include "ui/screen.h"
+#include "ui/views/frame.h"
+#include "ui/views/lua.h"
 #include "ui/views/plan.h"
 #include "ui/widgets/popup.h"
 #include "ui/widgets/prompt.h"
@@ -23,10 +25,14 @@ enum nest_popup_use { NEST_FOR_READING, NEST_FOR_MODEL, NEST_FOR_CLUSTER };
 struct nest_app {
     struct nest_session *session;
     const struct nest_snapshot *snapshot; /* owned */
+    struct nest_console *console;         /* NULL: there is none, as memory was out */
+    enum nest_view view;
     struct nest_plan_view plan;
+    struct nest_lua_view lua;
     struct nest_popup popup;
     enum nest_popup_use popup_use;
     enum nest_asking asking;
+    bool pasting; /* the keys are pasted text */
     struct nest_prompt prompt;
     struct nest_history commands, finds, values, files;
     char knob_path[128];
@@ -55,6 +61,12 @@ void nest_app_draw(struct nest_app *app, struct nest_canvas *canvas);
 
 /* Runs until the user quits or a signal ends it; returns the exit status. */
 int nest_app_run(struct nest_app *app);
+
+/* Where things lie in the view that is shown. */
+const struct nest_layout *nest_app_layout(const struct nest_app *app);
+
+/* enum nest_context of what has the focus. */
+unsigned nest_app_contexts(const struct nest_app *app);
 
 /* ---- For the app's own files ---------------------------------------------------------------- */
 

@@ -191,7 +191,7 @@ bool nest_app_command(struct nest_app *app, const char *line)
     if (command) {
         return command->run(app, rest);
     }
-    const enum nest_action action = nest_action_of_name(word, nest_plan_view_contexts(&app->plan));
+    const enum nest_action action = nest_action_of_name(word, nest_app_contexts(app));
     if (action == NEST_ACTION_NONE) {
         return unknown(app, word);
     }

@@ -6,6 +6,9 @@
 
 #include "ui/utf8.h"
 
+/* Codes of our own for sequences that curses has no name for. */
+enum { CODE_ALT_ENTER = KEY_MAX + 1, CODE_PASTE_BEGIN, CODE_PASTE_END };
+
 struct named {
     uint32_t key;
     const char *name;  /* in key tables */
@@ -30,6 +33,7 @@ static const struct named named[] = {
     {NEST_KEY_HOME, "Home", "Home", KEY_HOME},
     {NEST_KEY_END, "End", "End", KEY_END},
     {NEST_KEY_DELETE, "Del", "Del", KEY_DC},
+    {NEST_KEY_ALT_ENTER, "A-Enter", "Alt-Enter", CODE_ALT_ENTER},
     {' ', "Space", "Space", 0},
 };
 enum { NAMED = sizeof named / sizeof named[0] };
@@ -42,14 +46,32 @@ void nest_input_setup(void)
         const char *sequence;
         int key;
     } extra[] = {
-        {"\033[A", KEY_UP},        {"\033[B", KEY_DOWN}, {"\033[C", KEY_RIGHT},
-        {"\033[D", KEY_LEFT},      {"\033OA", KEY_UP},   {"\033OB", KEY_DOWN},
-        {"\033OC", KEY_RIGHT},     {"\033OD", KEY_LEFT}, {"\033[1;2D", KEY_SLEFT},
-        {"\033[1;2C", KEY_SRIGHT}, {"\033[Z", KEY_BTAB}, {"\033[H", KEY_HOME},
-        {"\033[F", KEY_END},       {"\033OH", KEY_HOME}, {"\033OF", KEY_END},
-        {"\033[1~", KEY_HOME},     {"\033[4~", KEY_END}, {"\033[5~", KEY_PPAGE},
-        {"\033[6~", KEY_NPAGE},    {"\033[3~", KEY_DC},  {"\033OP", KEY_F(1)},
+        {"\033[A", KEY_UP},
+        {"\033[B", KEY_DOWN},
+        {"\033[C", KEY_RIGHT},
+        {"\033[D", KEY_LEFT},
+        {"\033OA", KEY_UP},
+        {"\033OB", KEY_DOWN},
+        {"\033OC", KEY_RIGHT},
+        {"\033OD", KEY_LEFT},
+        {"\033[1;2D", KEY_SLEFT},
+        {"\033[1;2C", KEY_SRIGHT},
+        {"\033[Z", KEY_BTAB},
+        {"\033[H", KEY_HOME},
+        {"\033[F", KEY_END},
+        {"\033OH", KEY_HOME},
+        {"\033OF", KEY_END},
+        {"\033[1~", KEY_HOME},
+        {"\033[4~", KEY_END},
+        {"\033[5~", KEY_PPAGE},
+        {"\033[6~", KEY_NPAGE},
+        {"\033[3~", KEY_DC},
+        {"\033OP", KEY_F(1)},
         {"\033[11~", KEY_F(1)},
+        {"\033\r", CODE_ALT_ENTER},
+        {"\033\n", CODE_ALT_ENTER},
+        {"\033[200~", CODE_PASTE_BEGIN},
+        {"\033[201~", CODE_PASTE_END},
     };
     for (size_t i = 0; i < sizeof extra / sizeof extra[0]; i++) {
         if (key_defined(extra[i].sequence) <= 0) {
@@ -89,6 +111,10 @@ static struct nest_event curses_event(int code)
     if (code == KEY_RESIZE) {
         return (struct nest_event){.kind = NEST_EVENT_RESIZE};
     }
+    if (code == CODE_PASTE_BEGIN || code == CODE_PASTE_END) {
+        return (struct nest_event){.kind = code == CODE_PASTE_BEGIN ? NEST_EVENT_PASTE_BEGIN
+                                                                    : NEST_EVENT_PASTE_END};
+    }
     if (code == KEY_MOUSE) {
         return mouse_event();
     }
@@ -115,9 +141,7 @@ struct nest_event nest_input_next(void)
     if (got == KEY_CODE_YES) {
         return curses_event((int)wide);
     }
-    if (wide == '\n') {
-        wide = NEST_KEY_ENTER;
-    } else if (wide == 8) {
+    if (wide == 8) {
         wide = NEST_KEY_BACKSPACE;
     }
     return key_event((uint32_t)wide);

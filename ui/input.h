@@ -9,6 +9,7 @@
 enum nest_key {
     NEST_KEY_NONE = 0,
     NEST_KEY_TAB = 9,
+    NEST_KEY_NEW_LINE = 10, /* Ctrl-J */
     NEST_KEY_ENTER = 13,
     NEST_KEY_ESCAPE = 27,
     NEST_KEY_BACKSPACE = 127,
@@ -24,6 +25,7 @@ enum nest_key {
     NEST_KEY_HOME,
     NEST_KEY_END,
     NEST_KEY_DELETE,
+    NEST_KEY_ALT_ENTER,
     NEST_KEY_F1,
     NEST_KEY_F2,
     NEST_KEY_F3,
@@ -42,6 +44,8 @@ enum nest_event_kind {
     NEST_EVENT_CLICK,
     NEST_EVENT_WHEEL_UP,
     NEST_EVENT_WHEEL_DOWN,
+    NEST_EVENT_PASTE_BEGIN, /* the keys that follow are pasted text … */
+    NEST_EVENT_PASTE_END,   /* … up to here */
     NEST_EVENT_RESIZE
 };
 

@@ -121,8 +121,7 @@ static void stacked(int width, int top, int height, const struct nest_layout_wan
     out->why = take(&column, why, 0);
 }
 
-void nest_layout_plan(int width, int height, const struct nest_layout_wants *wants,
-                      struct nest_layout *out)
+void nest_layout_plain(int width, int height, struct nest_layout *out)
 {
     *out = (struct nest_layout){.divider = -1, .rule = -1};
     if (width < NEST_LAYOUT_LEAST_WIDTH || height < NEST_LAYOUT_LEAST_HEIGHT) {
@@ -132,6 +131,15 @@ void nest_layout_plan(int width, int height, const struct nest_layout_wants *wan
     out->frame = (struct nest_rect){0, 0, width, height};
     out->status = height - 2;
     out->keys = height - 1;
+}
+
+void nest_layout_plan(int width, int height, const struct nest_layout_wants *wants,
+                      struct nest_layout *out)
+{
+    nest_layout_plain(width, height, out);
+    if (out->too_small) {
+        return;
+    }
     out->roomy = width >= NEST_LAYOUT_ROOMY_WIDTH && height >= NEST_LAYOUT_ROOMY_HEIGHT;
     if (width >= NEST_LAYOUT_TWO_COLUMNS && height >= 20) {
         side_by_side(width, 1, height - 3, wants, out);

@@ -39,6 +39,9 @@ struct nest_layout {
 /* Columns that the left side has inside a screen of that width, to measure wants. */
 int nest_layout_left_width(int width);
 
+/* A view that uses everything inside the frame as it likes. */
+void nest_layout_plain(int width, int height, struct nest_layout *out);
+
 void nest_layout_plan(int width, int height, const struct nest_layout_wants *wants,
                       struct nest_layout *out);
 

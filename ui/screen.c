@@ -94,6 +94,7 @@ static void prepare_restore(bool mouse, bool whole_frames)
     if (whole_frames) {
         add_restore(frame_ends);
     }
+    add_restore("\033[?2004l");
     if (mouse) {
         add_restore("\033[?1006l\033[?1002l\033[?1000l");
     }
@@ -102,6 +103,16 @@ static void prepare_restore(bool mouse, bool whole_frames)
     add_restore(capability("rmkx"));
     add_restore(capability("rmcup"));
     add_restore("\r\n");
+}
+
+/* ---- Pasting ---- */
+
+/* Pasted text comes between marks, so that it is not taken for keys. Terminals that do not know the
+ * mode ignore it. */
+static void mark_pasted(bool on)
+{
+    (void)fputs(on ? "\033[?2004h" : "\033[?2004l", stdout);
+    (void)fflush(stdout);
 }
 
 /* ---- Opening ---- */
@@ -191,6 +202,7 @@ const char *nest_screen_open(const struct nest_screen_options *options, struct n
     prepare_restore(screen->mouse, screen->whole_frames);
     is_open = 1;
     catch_signals(true);
+    mark_pasted(true);
     (void)nest_screen_measure(screen);
     return NULL;
 }
@@ -203,6 +215,7 @@ void nest_screen_close(struct nest_screen *screen)
     if (screen->mouse) {
         (void)mousemask(0, NULL);
     }
+    mark_pasted(false);
     endwin();
     is_open = 0;
     catch_signals(false);
@@ -305,6 +318,7 @@ void nest_screen_repaint(struct nest_screen *screen)
 
 void nest_screen_suspend(struct nest_screen *screen)
 {
+    mark_pasted(false);
     endwin();
     is_open = 0;
     catch_signals(false);
@@ -312,6 +326,7 @@ void nest_screen_suspend(struct nest_screen *screen)
     (void)kill(0, SIGTSTP);
     catch_signals(true);
     is_open = 1;
+    mark_pasted(true);
     refresh();
     nest_screen_repaint(screen);
     (void)nest_screen_measure(screen);

@@ -28,6 +28,13 @@ static void add_entries(unsigned contexts, bool valid, const struct nest_canvas 
     }
 }
 
+/* A view that was not drawn yet has no width. */
+static int width_of(const struct nest_app *app)
+{
+    const int width = nest_app_layout(app)->frame.width;
+    return width < NEST_LAYOUT_LEAST_WIDTH ? NEST_LAYOUT_LEAST_WIDTH : width;
+}
+
 void nest_app_help(struct nest_app *app)
 {
     static const char more[] =
@@ -44,7 +51,7 @@ void nest_app_help(struct nest_app *app)
         "\n\1CLUSTER\n"
         "over: oversubscription.  use: the share of the step that waits for the level.\n"
         "An opened group shows the stage on each of its parts: * several, hatched idle.\n";
-    const unsigned contexts = nest_plan_view_contexts(&app->plan);
+    const unsigned contexts = nest_app_contexts(app);
     const struct nest_canvas measure = {.ascii = app->screen && app->screen->ascii};
     struct nest_strbuf text = NEST_STRBUF_INIT(TEXT_MAX);
     nest_strbuf_add(&text, "\1HERE\n");
@@ -86,8 +93,8 @@ void nest_app_show_command(struct nest_app *app)
         if (app->screen) {
             nest_screen_copy(app->screen, nest_strbuf_text(&line));
         }
-        const int width = app->plan.layout.frame.width < WIDE ? app->plan.layout.frame.width : WIDE;
-        add_continued(nest_strbuf_text(&line), width - MARGINS - 2, &text);
+        const int width = width_of(app);
+        add_continued(nest_strbuf_text(&line), (width < WIDE ? width : WIDE) - MARGINS - 2, &text);
         nest_popup_text(&app->popup, "The same plan from the command line",
                         nest_strbuf_text(&text));
         app->popup_use = NEST_FOR_READING;

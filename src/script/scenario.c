@@ -124,6 +124,14 @@ int nest_scenario_new(lua_State *L)
     return 1;
 }
 
+static int scenario_text(lua_State *L)
+{
+    const struct scenario *scenario = check(L, 1);
+    lua_pushfstring(L, "scenario: %s on %s", scenario->spec.model.name,
+                    scenario->spec.cluster.name);
+    return 1;
+}
+
 static int scenario_copy(lua_State *L)
 {
     push_copy(L, 1);
@@ -610,6 +618,8 @@ void nest_scenario_open(lua_State *L, struct nest_api *api)
     lua_setfield(L, -2, "__index");
     lua_pushcfunction(L, free_scenario);
     lua_setfield(L, -2, "__gc");
+    lua_pushcfunction(L, scenario_text);
+    lua_setfield(L, -2, "__tostring");
     lua_pushstring(L, "scenario");
     lua_setfield(L, -2, "__name");
     lua_pushboolean(L, 0);

@@ -7,6 +7,7 @@
 #include "input/set.h"
 #include "script/repl.h"
 #include "session/internal.h"
+#include "session/report.h"
 #include "session/runner.h"
 
 enum { WAITING_MAX = 256, PARTIAL_MAX = 1 << 20, MESSAGE_MAX = 1 << 16 };
@@ -22,6 +23,8 @@ struct nest_console {
     struct nest_repl *repl; /* the running chunk's, else the owner's */
     struct nest_log log;
     struct nest_past past;
+
+    uint64_t untold; /* generation that a chunk made and whose answer is not in the log; 0: none */
 
     struct chunk waiting[WAITING_MAX];
     int first, count;
@@ -84,17 +87,22 @@ static void release(void *document)
     nest_document_release(document);
 }
 
+static struct nest_live live_of(struct nest_document *document)
+{
+    return (struct nest_live){
+        .spec = &document->scenario,
+        .arena = &document->arena,
+        .owner = document,
+        .retain = retain,
+        .release = release,
+    };
+}
+
 static void run(void *context)
 {
     struct nest_console *console = context;
     struct nest_document *edited = console->edited;
-    const struct nest_live live = {
-        .spec = &edited->scenario,
-        .arena = &edited->arena,
-        .owner = edited,
-        .retain = retain,
-        .release = release,
-    };
+    const struct nest_live live = live_of(edited);
     console->status = nest_repl_run(console->repl, console->chunk.text, console->chunk.width, &live,
                                     &edited->scenario, &console->errors);
     console->renewed = console->status != NEST_OK && nest_repl_renew(console->repl);
@@ -131,6 +139,9 @@ static void commit(struct nest_console *console)
     if (nest_session_current(session) == console->base) {
         const enum nest_status status =
             nest_session_commit(session, edited, NEST_OK, &console->errors);
+        if (nest_session_current(session) != console->base) {
+            console->untold = nest_session_generation(session);
+        }
         if (status == NEST_NO_MEMORY) {
             nest_console_note(console, "out of memory");
         }
@@ -178,6 +189,27 @@ static void done(void *context)
     forget_chunk(console);
 }
 
+/* What the change of a chunk came to, once it is solved. */
+static bool tell_outcome(struct nest_console *console)
+{
+    const struct nest_snapshot *snapshot =
+        console->untold ? nest_session_snapshot(console->session) : NULL;
+    if (!snapshot || snapshot->solving) {
+        nest_snapshot_release(snapshot);
+        return false;
+    }
+    if (snapshot->generation == console->untold && !snapshot->cancelled && snapshot->change->edit) {
+        struct nest_strbuf text = NEST_STRBUF_INIT(MESSAGE_MAX);
+        nest_strbuf_printf(&text, "%s:  step ", snapshot->change->edit);
+        nest_change_outcome(snapshot->change, &text);
+        nest_console_note(console, nest_strbuf_text(&text));
+        nest_strbuf_free(&text);
+    }
+    nest_snapshot_release(snapshot);
+    console->untold = 0;
+    return true;
+}
+
 static bool start_next(struct nest_console *console)
 {
     if (console->count == 0 || nest_runner_busy(console->runner)) {
@@ -204,6 +236,7 @@ bool nest_console_collect(struct nest_console *console)
     pthread_mutex_unlock(&console->lock);
     take_printed(console);
     any |= nest_runner_collect(console->runner);
+    any |= tell_outcome(console);
     return start_next(console) || any;
 }
 
@@ -306,6 +339,22 @@ const char *const *nest_console_complete(struct nest_console *console, const cha
 
 /* ---- Life ------------------------------------------------------------------------------------ */
 
+/* An empty chunk, so that s can be completed before the first one. */
+static enum nest_status bind_scenario(struct nest_console *console)
+{
+    struct nest_document *document = nest_document_derive(nest_session_current(console->session));
+    if (!document) {
+        return NEST_NO_MEMORY;
+    }
+    const struct nest_live live = live_of(document);
+    nest_errors_init(&console->errors, &console->arena);
+    const enum nest_status status =
+        nest_repl_run(console->repl, "", 1, &live, &document->scenario, &console->errors);
+    nest_document_release(document);
+    nest_arena_free(&console->arena);
+    return status;
+}
+
 enum nest_status nest_console_open(struct nest_session *session, struct nest_console **out)
 {
     struct nest_console *console = calloc(1, sizeof *console);
@@ -326,6 +375,9 @@ enum nest_status nest_console_open(struct nest_session *session, struct nest_con
             .context = console,
         };
         status = nest_repl_open(&options, &console->repl);
+    }
+    if (status == NEST_OK) {
+        status = bind_scenario(console);
     }
     if (status != NEST_OK) {
         nest_console_close(console);

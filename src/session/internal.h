@@ -36,6 +36,9 @@ struct nest_session {
 /* The current document; borrowed. */
 struct nest_document *nest_session_current(const struct nest_session *session);
 
+/* The number of the current document's generation. */
+uint64_t nest_session_generation(struct nest_session *session);
+
 /* A document of its own from files and names. */
 enum nest_status nest_session_read(const struct nest_session *session,
                                    const struct nest_scenario_request *request,

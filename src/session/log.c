@@ -55,6 +55,7 @@ void nest_log_add(struct nest_log *log, enum nest_line_kind kind, const char *te
             return;
         }
         text += length + (text[length] == '\n');
+        kind = kind == NEST_LINE_INPUT ? NEST_LINE_MORE : kind;
     } while (*text);
 }
 

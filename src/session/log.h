@@ -6,7 +6,8 @@
 #include <stddef.h>
 
 enum nest_line_kind {
-    NEST_LINE_INPUT,  /* what was run */
+    NEST_LINE_INPUT,  /* what was run: its first line */
+    NEST_LINE_MORE,   /* and those below */
     NEST_LINE_OUTPUT, /* what it printed */
     NEST_LINE_ERROR,  /* file:line: message */
     NEST_LINE_TRACE,  /* one frame of a traceback */
@@ -18,7 +19,7 @@ struct nest_line {
     char *text; /* without a newline; owned by the log */
 };
 
-enum { NEST_LOG_MAX = 5000, NEST_LOG_LINE_MAX = 4096 };
+enum { NEST_LOG_MAX = 5000, NEST_LOG_LINE_MAX = 1024 };
 
 /* An empty log is all zeroes. */
 struct nest_log {

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/units.h"
 #include "input/set.h"
 #include "plan/words.h"
 #include "session/knob.h"
@@ -227,6 +228,21 @@ void nest_plan_difference(const struct nest_plan *plan, const struct nest_plan *
     if (out->length == 0 && nest_plan_compare(plan, 0, other, 0) != 0) {
         nest_strbuf_add(out, "stages cut differently");
     }
+}
+
+static const char *time_text(nest_ps time, char *out, size_t size)
+{
+    return time > 0 ? nest_unit_format(nest_to_seconds(time), NEST_UNIT_SECONDS, out, size)
+                    : "no plan";
+}
+
+void nest_change_outcome(const struct nest_change *change, struct nest_strbuf *out)
+{
+    char before[64];
+    char after[64];
+    nest_strbuf_printf(out, "%s → %s%s%s", time_text(change->before, before, sizeof before),
+                       time_text(change->after, after, sizeof after), change->delta ? "  " : "",
+                       change->delta ? change->delta : "");
 }
 
 void nest_stage_text(const struct nest_plan_stage *stage, struct nest_strbuf *out)

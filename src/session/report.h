@@ -73,6 +73,9 @@ void nest_plan_difference(const struct nest_plan *plan, const struct nest_plan *
 /* The value of one choice in a plan, as nest_pin_set reads it; pin NEST_PINS is the order. */
 void nest_plan_choice(const struct nest_plan *plan, int pin, struct nest_strbuf *out);
 
+/* The step before and after a change: "6.65 s → 7.61 s  +14.5%". */
+void nest_change_outcome(const struct nest_change *change, struct nest_strbuf *out);
+
 /* The layers of a stage in few columns: "0–10", or "4×3" for four chunks of three layers. */
 void nest_stage_text(const struct nest_plan_stage *stage, struct nest_strbuf *out);
 

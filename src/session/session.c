@@ -25,6 +25,14 @@ struct nest_document *nest_session_current(const struct nest_session *session)
     return session->history[session->now];
 }
 
+uint64_t nest_session_generation(struct nest_session *session)
+{
+    pthread_mutex_lock(&session->lock);
+    const uint64_t generation = session->generation;
+    pthread_mutex_unlock(&session->lock);
+    return generation;
+}
+
 void nest_session_note_dirty(struct nest_session *session)
 {
     session->dirty = !nest_document_equal(nest_session_current(session), session->saved);

@@ -358,6 +358,7 @@ static void send_key(struct terminal *terminal, uint32_t key)
         {NEST_KEY_HOME, VTERM_KEY_HOME, VTERM_MOD_NONE},
         {NEST_KEY_END, VTERM_KEY_END, VTERM_MOD_NONE},
         {NEST_KEY_DELETE, VTERM_KEY_DEL, VTERM_MOD_NONE},
+        {NEST_KEY_ALT_ENTER, VTERM_KEY_ENTER, VTERM_MOD_ALT},
     };
     for (size_t i = 0; i < sizeof special / sizeof special[0]; i++) {
         if (special[i].key == key) {

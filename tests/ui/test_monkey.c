@@ -22,11 +22,12 @@ static uint64_t next(uint64_t *random)
 
 /* Everything but what ends the program or stops it: q, F10, C-c, C-z, y and s of the question. */
 static const char *const keys[] = {
-    "Up",   "Down", "Left", "Right",     "S-Left", "S-Right", "Tab", "S-Tab", "Enter", "Esc",
-    "PgUp", "PgDn", "Home", "End",       "Space",  "+",       "-",   "p",     "u",     "U",
-    "C-r",  "h",    "j",    "k",         "l",      "H",       "L",   "g",     "G",     "/",
-    "n",    "N",    "?",    "F1",        ":",      "1",       "2",   "8",     ".",     "x",
-    "m",    "c",    "C-l",  "Backspace", "Del",    "a",       "C-u", "C-d",   "F2",    "F3",
+    "Up",   "Down", "Left",    "Right",     "S-Left", "S-Right", "Tab", "S-Tab", "Enter", "Esc",
+    "PgUp", "PgDn", "Home",    "End",       "Space",  "+",       "-",   "p",     "u",     "U",
+    "C-r",  "h",    "j",       "k",         "l",      "H",       "L",   "g",     "G",     "/",
+    "n",    "N",    "?",       "F1",        ":",      "1",       "2",   "8",     ".",     "x",
+    "m",    "c",    "C-l",     "Backspace", "Del",    "a",       "C-u", "C-d",   "F2",    "F3",
+    "F5",   "C-j",  "A-Enter", "(",         "_",
 };
 
 static void step(struct terminal *t, uint64_t *random, int *width, int *height)

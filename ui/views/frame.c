@@ -74,16 +74,34 @@ static void search_text(const struct nest_snapshot *snapshot, char *out, size_t 
     }
 }
 
+/* Returns the column behind the last one. */
+static int draw_tabs(const struct nest_frame *frame, struct nest_canvas *canvas, int x,
+                     struct nest_hotspots *hotspots)
+{
+    static const struct {
+        const char *text;
+        enum nest_action action;
+    } tabs[NEST_VIEWS] = {
+        [NEST_VIEW_PLAN] = {" 1 Plan ", NEST_ACTION_VIEW_PLAN},
+        [NEST_VIEW_LUA] = {" 2 Lua ", NEST_ACTION_VIEW_LUA},
+    };
+    const int y = frame->layout->status;
+    for (int i = 0; i < NEST_VIEWS; i++) {
+        const enum nest_role role = i == (int)frame->view ? NEST_ROLE_TAB : NEST_ROLE_DIM;
+        const int width = nest_canvas_text(canvas, x, y, canvas->width - 1 - x, role, tabs[i].text);
+        nest_hotspot_add(hotspots,
+                         (struct nest_hotspot){.rect = {x, y, width, 1}, .action = tabs[i].action});
+        x += width;
+    }
+    return x;
+}
+
 static void draw_status(const struct nest_frame *frame, struct nest_canvas *canvas,
                         struct nest_hotspots *hotspots)
 {
     const int y = frame->layout->status;
     const int end = canvas->width - 1;
-    int x = 2;
-    const int tab = nest_canvas_text(canvas, x, y, end - x, NEST_ROLE_TAB, " 1 Plan ");
-    nest_hotspot_add(
-        hotspots, (struct nest_hotspot){.rect = {x, y, tab, 1}, .action = NEST_ACTION_VIEW_PLAN});
-    x += tab + 1;
+    int x = 1 + draw_tabs(frame, canvas, 2, hotspots);
     char search[TEXT];
     search_text(frame->snapshot, search, sizeof search);
     const int columns = nest_canvas_columns(canvas, search);

@@ -6,7 +6,10 @@
 #include "ui/hotspot.h"
 #include "ui/layout.h"
 
+enum nest_view { NEST_VIEW_PLAN, NEST_VIEW_LUA, NEST_VIEWS };
+
 struct nest_frame {
+    enum nest_view view;
     const struct nest_snapshot *snapshot;
     const struct nest_layout *layout;
     const char *note; /* a message, or what has the focus; NULL for none */

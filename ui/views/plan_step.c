@@ -93,12 +93,6 @@ void nest_plan_draw_step(const struct nest_plan_draw *draw, struct nest_rect rec
     }
 }
 
-static const char *time_text(nest_ps time, char *out, size_t size)
-{
-    return time > 0 ? nest_unit_format(nest_to_seconds(time), NEST_UNIT_SECONDS, out, size)
-                    : "no plan";
-}
-
 void nest_plan_draw_why(const struct nest_plan_draw *draw, struct nest_rect rect)
 {
     const struct nest_change *change = draw->snapshot->change;
@@ -108,22 +102,20 @@ void nest_plan_draw_why(const struct nest_plan_draw *draw, struct nest_rect rect
     (void)nest_canvas_text(draw->canvas, rect.x, rect.y, rect.width, NEST_ROLE_HEADING, "WHY");
     struct nest_rect line = {rect.x + LABEL, rect.y, rect.width - LABEL, 1};
     if (change->edit) {
-        char before[TEXT];
-        char after[TEXT];
+        struct nest_strbuf outcome = NEST_STRBUF_INIT(TEXT);
         const enum nest_role role = change->after == 0 ? NEST_ROLE_BAD
                                     : change->before && change->after > change->before
                                         ? NEST_ROLE_WARN
                                         : NEST_ROLE_GOOD;
-        char result[TEXT];
-        (void)snprintf(result, sizeof result, ":  step %s → %s%s%s",
-                       time_text(change->before, before, sizeof before),
-                       time_text(change->after, after, sizeof after), change->delta ? "  " : "",
-                       change->delta ? change->delta : "");
+        nest_strbuf_add(&outcome, ":  step ");
+        nest_change_outcome(change, &outcome);
         /* Long edits give way: what came of them is to be seen. */
-        const int columns = nest_canvas_columns(draw->canvas, result);
+        const int columns = nest_canvas_columns(draw->canvas, nest_strbuf_text(&outcome));
         const int used = nest_canvas_text(draw->canvas, line.x, line.y, line.width - columns,
                                           NEST_ROLE_TEXT, change->edit);
-        (void)nest_canvas_text(draw->canvas, line.x + used, line.y, columns, role, result);
+        (void)nest_canvas_text(draw->canvas, line.x + used, line.y, columns, role,
+                               nest_strbuf_text(&outcome));
+        nest_strbuf_free(&outcome);
         line.y++;
         line.height = rect.height - 1;
     } else {
