@@ -44,7 +44,8 @@ enum nest_option_id {
     NEST_OPT_UNSAFE_LUA,
     NEST_OPT_REFERENCE,
     NEST_OPT_MARKDOWN,
-    NEST_OPT_CONTENTION
+    NEST_OPT_CONTENTION,
+    NEST_OPT_PROFILE
 };
 
 /* What an operand or an option's argument names; the shells complete it. A text with spaces between

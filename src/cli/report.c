@@ -104,6 +104,14 @@ static void write_devices(const struct page *page, const struct nest_document *d
     }
 }
 
+static void write_measured(const struct page *page, const struct nest_document *d)
+{
+    char text[TEXT_MAX];
+    if (nest_measured_format(d->problem->model, d->plan->strategy.tp, text, sizeof text)) {
+        (void)fprintf(page->out, "        %s\n", text);
+    }
+}
+
 static void write_plan(const struct page *page, const struct nest_document *d)
 {
     char text[TEXT_MAX], order[64];
@@ -112,6 +120,7 @@ static void write_plan(const struct page *page, const struct nest_document *d)
     (void)fprintf(page->out, "        %" PRId64 " microbatches per replica, device order %s\n",
                   d->plan->microbatches,
                   nest_order_format(&d->plan->strategy, order, sizeof order));
+    write_measured(page, d);
     if (d->assumed != NULL && d->assumed[0] != NULL) {
         (void)fputs("        assumed:", page->out);
         for (const char *const *name = d->assumed; *name != NULL; name++) {

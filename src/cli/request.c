@@ -9,6 +9,7 @@ struct nest_scenario_request nest_cli_request(struct nest_cli *cli, bool scenari
         .scenario = nest_args_value(&cli->args, NEST_OPT_SCENARIO),
         .model = nest_args_value(&cli->args, NEST_OPT_MODEL),
         .cluster = nest_args_value(&cli->args, NEST_OPT_CLUSTER),
+        .profile = nest_args_value(&cli->args, NEST_OPT_PROFILE),
     };
     if (request.scenario == NULL && scenario_operand && cli->args.operand_count > 0) {
         request.scenario = cli->args.operand[0];

@@ -1,6 +1,7 @@
 #include "cost/framework.h"
 #include "cost/layer.h"
 #include "cost/operator.h"
+#include "model/measured.h"
 
 /* Everything about one call that its helpers share. */
 struct context {
@@ -146,13 +147,9 @@ static void measured_work(const struct nest_layer_kind *kind, const struct nest_
     out->redone[NEST_RECOMPUTE_FULL] = out->fw;
 }
 
-/* The override says how long the operators take together; what they consist of keeps its shares. */
-static void override_work(const struct nest_problem *problem, const struct nest_layer_kind *kind,
-                          const struct nest_strategy *strategy, struct nest_layer_work *out)
+/* How long the operators take together; what they consist of keeps its shares. */
+static void set_times(double fw, double bw, struct nest_layer_work *out)
 {
-    double fw = out->fw;
-    double bw = out->bw;
-    problem->overrides->compute(problem->overrides->context, kind, strategy, &fw, &bw);
     const double forward = out->fw > 0.0 ? fw / out->fw : 1.0;
     const double backward = out->bw > 0.0 ? bw / out->bw : 1.0;
     out->fw = fw;
@@ -166,6 +163,28 @@ static void override_work(const struct nest_problem *problem, const struct nest_
     for (int r = 0; r < NEST_RECOMPUTES; r++) {
         out->redone[r] *= forward;
     }
+}
+
+/* A measured time of another micro batch counts by the sequence, and cp ranks share a sequence. */
+static void measure_work(const struct nest_layer_kind *kind, const struct nest_strategy *strategy,
+                         struct nest_layer_work *out)
+{
+    const struct nest_measured_time *time =
+        nest_measured_at(kind, strategy->tp, strategy->micro_batch);
+    if (time != NULL) {
+        const double share =
+            (double)strategy->micro_batch / ((double)time->micro_batch * (double)strategy->cp);
+        set_times(time->fw * share, time->bw * share, out);
+    }
+}
+
+static void override_work(const struct nest_problem *problem, const struct nest_layer_kind *kind,
+                          const struct nest_strategy *strategy, struct nest_layer_work *out)
+{
+    double fw = out->fw;
+    double bw = out->bw;
+    problem->overrides->compute(problem->overrides->context, kind, strategy, &fw, &bw);
+    set_times(fw, bw, out);
 }
 
 static void described_work(const struct nest_problem *problem, const struct nest_layer_kind *kind,
@@ -191,6 +210,7 @@ void nest_layer_work(const struct nest_problem *problem, const struct nest_layer
         measured_work(kind, strategy, out);
     } else {
         described_work(problem, kind, strategy, out);
+        measure_work(kind, strategy, out);
     }
     if (problem->overrides != NULL && problem->overrides->compute != NULL) {
         override_work(problem, kind, strategy, out);

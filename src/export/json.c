@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "input/set.h"
+#include "model/measured.h"
 #include "plan/words.h"
 
 enum { KIND_MAX = 160 };
@@ -203,6 +204,22 @@ static void write_alternatives(struct nest_json *json, const struct nest_documen
     nest_json_end(json);
 }
 
+/* Which of the layers' times are measured. */
+static void write_measured(struct nest_json *json, const struct nest_document *document)
+{
+    const struct nest_model *model = document->problem->model;
+    const int64_t tp = document->plan->strategy.tp;
+    if (model->spec->measurements == 0) {
+        return;
+    }
+    nest_json_object(json, "measured");
+    nest_json_text(json, "file", model->spec->measured_ref);
+    nest_json_integer(json, "tp", tp);
+    nest_json_integer(json, "layers", nest_measured_layers(model, tp));
+    nest_json_integer(json, "of", model->layers);
+    nest_json_end(json);
+}
+
 void nest_json_document(const struct nest_document *document, struct nest_strbuf *out)
 {
     const struct nest_plan *plan = document->plan;
@@ -219,6 +236,7 @@ void nest_json_document(const struct nest_document *document, struct nest_strbuf
         nest_json_figures(&json, document->prediction);
         nest_json_plan(&json, document->problem, plan, document->prediction);
         write_memory(&json, document->prediction);
+        write_measured(&json, document);
     }
     if (document->loss != NULL && document->loss->down > 0) {
         write_loss(&json, document->problem, document->loss);

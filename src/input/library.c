@@ -220,7 +220,7 @@ const char *nest_stem_of(struct nest_arena *arena, const char *path)
     return name ? name : "";
 }
 
-static const char *find_path(struct nest_field_reader *reader, const char *name, const char *folder)
+const char *nest_path_find(struct nest_field_reader *reader, const char *name, const char *folder)
 {
     if (strcmp(name, "-") == 0) {
         return name;
@@ -237,7 +237,7 @@ static const char *find_path(struct nest_field_reader *reader, const char *name,
 const char *nest_script_find(struct nest_field_reader *reader, const char *name, const char *folder)
 {
     const struct nest_library *library = ((const struct nest_input *)reader->context)->library;
-    const char *path = find_path(reader, name, folder);
+    const char *path = nest_path_find(reader, name, folder);
     if (!path && library && library->root && name[0] != '/') {
         const char *shipped = nest_arena_printf(reader->arena, "%s/%s", library->root, name);
         path = shipped && is_file(shipped) ? shipped : NULL;
@@ -290,7 +290,7 @@ static const char *resolve(struct nest_field_reader *reader, const char *kind, c
     const char *path = find_shipped(reader, kind, name, id);
     *ref = *id;
     if (!path) {
-        path = find_path(reader, name, folder);
+        path = nest_path_find(reader, name, folder);
         *id = path ? nest_stem_of(reader->arena, path) : NULL;
         *ref = path;
     }
@@ -320,9 +320,12 @@ void nest_model_load(struct nest_field_reader *reader, const char *name, struct 
     const char *id = NULL;
     const char *ref = NULL;
     const char *path = resolve(reader, "models", "model", name, mark, folder, &id, &ref);
+    const struct nest_input *outer = reader->context;
     const struct nest_node *root = path ? nest_document_load(reader, path) : NULL;
     if (root) {
-        nest_model_read(reader, root, id, out);
+        struct nest_input inner = {outer->library, nest_folder_of(reader->arena, path)};
+        struct nest_field_reader nested = {reader->arena, reader->errors, &inner};
+        nest_model_read(&nested, root, id, out);
         out->ref = ref;
     }
 }

@@ -49,6 +49,7 @@ struct nest_scenario_request {
     const char *scenario; /* path, or NULL */
     const char *model;    /* or NULL: the scenario's, else the built-in default llama3-70b */
     const char *cluster;  /* or NULL: the scenario's, else h100-spine-leaf */
+    const char *profile; /* file of measured times, or NULL: the scenario's, else the model's */
     int sets;
     const char *const *set; /* "PATH=VALUE", applied together, then checked together */
     int pins;
@@ -75,6 +76,9 @@ enum nest_status nest_scenario_from_tree(const struct nest_library *library,
                                          const struct nest_node *root, struct nest_arena *arena,
                                          struct nest_scenario_spec *out,
                                          struct nest_errors *errors);
+
+/* The shape of a model as measured times depend on it. */
+struct nest_measured_shape nest_measured_shape(const struct nest_model_spec *model);
 
 /* "switch", "ring" … as files write them. */
 const char *nest_level_kind_word(enum nest_level_kind kind);

@@ -314,10 +314,18 @@ void nest_model_read(struct nest_field_reader *reader, const struct nest_node *r
     if (root->kind != NEST_NODE_MAPPING) {
         return;
     }
-    if (!nest_node_get(root, "profile") && !nest_node_get(root, "graph")) {
+    const struct nest_node *profile = nest_node_get(root, "profile");
+    const bool times = profile && profile->kind == NEST_NODE_SCALAR && !nest_node_is_null(profile);
+    const size_t before = reader->errors->count + reader->errors->dropped;
+    if (times || (!profile && !nest_node_get(root, "graph"))) {
         require_shape(reader, root);
     }
     const struct nest_origin origin = {.root = root};
     nest_model_derive(out);
     nest_model_check(out, &origin, reader->errors);
+    if (times && reader->errors->count + reader->errors->dropped == before) {
+        const struct nest_input *input = reader->context;
+        nest_measured_load(reader, profile->text, profile->mark, input ? input->folder : NULL, out);
+        out->measured_own = true;
+    }
 }

@@ -97,8 +97,12 @@ static const struct nest_field layer_fields[] = {
 void nest_profile_read(struct nest_field_reader *reader, const struct nest_node *node, void *record)
 {
     struct nest_model_spec *model = record;
+    if (node->kind == NEST_NODE_SCALAR && !nest_node_is_null(node)) {
+        return; /* a file of measured times, read when the shape is known */
+    }
     if (node->kind != NEST_NODE_SEQUENCE || node->count == 0) {
-        nest_node_fault(reader, node, "expected a list of layers, first layer first",
+        nest_node_fault(reader, node,
+                        "expected a list of layers, first layer first, or a file of measured times",
                         "%s is not a profile", nest_node_describe(node, reader->arena));
         return;
     }

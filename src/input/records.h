@@ -39,6 +39,14 @@ void nest_plan_read(struct nest_field_reader *reader, const struct nest_node *ro
 /* `graph:` of a cluster: devices, switches and links, which become its levels. */
 void nest_graph_read(struct nest_field_reader *reader, const struct nest_node *node, void *record);
 
+/* Measured times of a transformer's layers from a file, CSV or YAML, in place of those it had.
+ * Paths are tried beside folder first; mark is the place of the name. */
+void nest_measured_load(struct nest_field_reader *reader, const char *name, struct nest_mark mark,
+                        const char *folder, struct nest_model_spec *model);
+
+/* A path for a name that is a file, tried beside folder first; NULL if there is none. */
+const char *nest_path_find(struct nest_field_reader *reader, const char *name, const char *folder);
+
 /* A model's measured layers (`profile:`), read into its record and written back as list entries. */
 void nest_profile_read(struct nest_field_reader *reader, const struct nest_node *node,
                        void *record);

@@ -238,6 +238,7 @@ const struct nest_field nest_scenario_fields[] = {
     {.key = "name", .type = NEST_FIELD_TEXT, .offset = offsetof(struct nest_scenario_spec, name)},
     {.key = "model", .type = NEST_FIELD_CUSTOM, .read = read_later},
     {.key = "cluster", .type = NEST_FIELD_CUSTOM, .read = read_later},
+    {.key = "profile", .type = NEST_FIELD_CUSTOM, .read = read_later},
     {.key = "train", .type = NEST_FIELD_CUSTOM, .read = read_train},
     {.key = "limits", .type = NEST_FIELD_CUSTOM, .read = read_limits},
     {.key = "overlap", .type = NEST_FIELD_CUSTOM, .read = read_overlap},
@@ -520,6 +521,26 @@ static size_t fault_count(const struct nest_errors *errors)
     return errors->count + errors->dropped;
 }
 
+/* Measured times in place of those the model's own file names: the command line's, else the
+ * scenario's. */
+static void load_times(struct nest_field_reader *reader, const struct nest_node *root,
+                       const struct nest_scenario_request *request, struct nest_scenario_spec *out)
+{
+    const struct nest_input *input = reader->context;
+    const struct nest_node *node = nest_node_get(root, "profile");
+    const char *name = NULL;
+    nest_model_derive(&out->model);
+    if (request->profile) {
+        nest_measured_load(reader, request->profile, (struct nest_mark){"--profile", 1, 1}, NULL,
+                           &out->model);
+    } else if (node && nest_node_text(reader, node, &name)) {
+        nest_measured_load(reader, name, node->mark, input->folder, &out->model);
+    } else {
+        return;
+    }
+    out->model.measured_own = false;
+}
+
 /* Model and cluster must stand before anything of them can be edited. */
 static bool load_parts(struct nest_field_reader *reader, const struct nest_node *root,
                        const struct nest_scenario_request *request, struct nest_scenario_spec *out)
@@ -545,6 +566,9 @@ void nest_scenario_read(struct nest_field_reader *reader, const struct nest_node
     }
     const bool whole = load_parts(reader, root, request, out);
     const size_t before = fault_count(reader->errors);
+    if (whole) {
+        load_times(reader, root, request, out);
+    }
     struct edit_list list = {.reader = reader, .scenario = out};
     if (whole) {
         nest_scenario_settle(out);

@@ -173,6 +173,28 @@ struct nest_mamba_spec {
     int64_t attention_first;          /* … the first of them is this one, from 0 */
 };
 
+/* Measured times of layers of a transformer at one tp width, which stand for the computed ones. */
+enum nest_measured_part { NEST_MEASURED_EMBEDDING, NEST_MEASURED_BLOCKS, NEST_MEASURED_HEAD };
+
+struct nest_measured_time {
+    int64_t tp;
+    int64_t micro_batch; /* sequences of the microbatch that was measured */
+    double fw, bw;       /* seconds of the layer's own operators on one device, no collectives */
+};
+
+struct nest_measured {
+    enum nest_measured_part part;
+    int64_t first, last; /* blocks from 1, inclusive; both 0 = every block not listed by number */
+    int64_t seq;         /* tokens of a sequence */
+    struct nest_measured_time time;
+    int line; /* of the file */
+};
+
+/* What a model's layers are made of; measured times hold only while it stays the same. */
+struct nest_measured_shape {
+    int64_t size[16];
+};
+
 struct nest_model_spec {
     const char *id;  /* file name without .yaml, or the name of an inline mapping */
     const char *ref; /* what names it in a scenario: shipped name or path; NULL for a mapping */
@@ -214,6 +236,11 @@ struct nest_model_spec {
     int edges;
     const struct nest_edge_spec *edge; /* as stated */
     bool profile_collectives_included; /* fw/bw already contain TP and EP collectives */
+    const char *measured_ref; /* file of measured times of a transformer's layers, or NULL */
+    bool measured_own;        /* the model's file names it, not the scenario */
+    int measurements;
+    const struct nest_measured *measured;
+    struct nest_measured_shape measured_shape; /* the model's when they were read */
 };
 
 /* ---- Scenarios -------------------------------------------------------------------------- */

@@ -137,6 +137,11 @@ static void write_model(const struct nest_model_spec *model, int indent, struct 
     shown.head_dim = model->head_dim_given ? model->head_dim : 0;
     shown.moe_ffn = model->moe_ffn_given ? model->moe_ffn : 0;
     write_block(nest_model_fields, &shown, &defaults, indent, out);
+    if (model->measured_ref && model->measured_own) {
+        nest_strbuf_printf(out, "%*sprofile: ", indent, "");
+        nest_yaml_text(model->measured_ref, out);
+        nest_strbuf_add(out, "\n");
+    }
     if (model->profile_layers > 0) {
         nest_strbuf_printf(out, "%*scollectives: %s\n%*s%s:\n", indent, "",
                            model->profile_collectives_included ? "included" : "separate", indent,
@@ -412,6 +417,11 @@ void nest_scenario_write(const struct nest_scenario_spec *scenario, struct nest_
         nest_strbuf_add(out, "\n");
     }
     write_parts(scenario, out);
+    if (scenario->model.measured_ref && !scenario->model.measured_own) {
+        nest_strbuf_add(out, "profile: ");
+        nest_yaml_text(scenario->model.measured_ref, out);
+        nest_strbuf_add(out, "\n");
+    }
     write_settings(scenario, out);
     for (int i = 0; i < scenario->edits; i++) {
         nest_strbuf_add(out, i ? "  - {" : "edits:\n  - {");

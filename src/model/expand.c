@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "model/branches.h"
+#include "model/measured.h"
 #include "model/operators.h"
 
 /* What stands in attention's place in a block. */
@@ -247,7 +248,10 @@ static enum nest_status expand_transformer(const struct nest_model_spec *spec,
         return NEST_NO_MEMORY;
     }
     out->tied = spec->tied;
-    const enum nest_status status = set_runs(out, arena, kind_of);
+    enum nest_status status = nest_measured_attach(out, kind_of, arena);
+    if (status == NEST_OK) {
+        status = set_runs(out, arena, kind_of);
+    }
     return status == NEST_OK && (tower || spec->encoder_layers > 0)
                ? nest_model_branch_towers(out, arena, errors)
                : status;

@@ -92,6 +92,8 @@ struct nest_layer_kind {
     double flops_per_token; /* forward model FLOP, attention over the full square */
     int64_t tied_params;    /* head: weights that it shares with the embedding, unpadded */
     const struct nest_profile_layer *profile; /* NEST_LAYER_PROFILED: measured instead of ops */
+    int times; /* measured in place of what the operators take; 0 = at no tp width */
+    const struct nest_measured_time *time; /* [times] by tp, then micro_batch */
 };
 
 struct nest_run {

@@ -7,6 +7,7 @@
 #include "cost/framework.h"
 #include "cost/operator.h"
 #include "cost/pace.h"
+#include "model/measured.h"
 
 enum { TEXT = 32 };
 
@@ -150,6 +151,14 @@ static void explain_kind(const struct nest_problem *problem, const struct nest_s
         nest_strbuf_printf(out, "    %-21s %9.3f %9.3f  measured at tp %" PRId64 "\n", "measured",
                            1e3 * e->fw, 1e3 * e->bw, e->tp);
         return;
+    }
+    const struct nest_measured_time *time =
+        nest_measured_at(kind, strategy->tp, strategy->micro_batch);
+    if (time != NULL) {
+        nest_strbuf_printf(out,
+                           "    %-21s %9.3f %9.3f  measured at tp %" PRId64 ", micro batch %" PRId64
+                           "; as computed it would be:\n",
+                           "measured", 1e3 * time->fw, 1e3 * time->bw, time->tp, time->micro_batch);
     }
     for (int i = 0; i < kind->ops; i++) {
         struct nest_op_work work;

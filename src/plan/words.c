@@ -4,6 +4,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "model/measured.h"
+
 const char *nest_precision_name(enum nest_precision precision)
 {
     static const char *const name[NEST_PRECISIONS] = {
@@ -105,6 +107,51 @@ char *nest_plan_format(const struct nest_plan *plan, char *out, size_t size)
         }
     }
     return out;
+}
+
+/* "tp 2, 4, 8": the widths at which anything is measured, ascending. */
+static void append_widths(char *out, size_t size, size_t *used, const struct nest_model_spec *spec)
+{
+    int64_t last = 0;
+    for (;;) {
+        int64_t next = INT64_MAX;
+        for (int i = 0; i < spec->measurements; i++) {
+            const int64_t tp = spec->measured[i].time.tp;
+            next = tp > last && tp < next ? tp : next;
+        }
+        if (next == INT64_MAX) {
+            return;
+        }
+        append(out, size, used, "%s%" PRId64, last > 0 ? ", " : "tp ", next);
+        last = next;
+    }
+}
+
+bool nest_measured_format(const struct nest_model *model, int64_t tp, char *out, size_t size)
+{
+    const struct nest_model_spec *spec = model->spec;
+    const int layers = nest_measured_layers(model, tp);
+    size_t used = 0;
+    out[0] = '\0';
+    if (spec->measurements == 0) {
+        return false;
+    }
+    if (!nest_measured_holds(spec)) {
+        append(out, size, &used,
+               "the measured times are of layers of another shape: all times are computed");
+    } else if (layers == model->layers) {
+        append(out, size, &used, "times of all %d layers are measured at tp %" PRId64, layers, tp);
+    } else if (layers > 0) {
+        append(out, size, &used,
+               "times of %d of %d layers are measured at tp %" PRId64 ", the others computed",
+               layers, model->layers, tp);
+    } else {
+        append(out, size, &used, "no layer is measured at tp %" PRId64 " and %" PRId64 " tokens (",
+               tp, spec->seq);
+        append_widths(out, size, &used, spec);
+        append(out, size, &used, " are): all times are computed");
+    }
+    return true;
 }
 
 enum nest_recompute nest_plan_heaviest(const struct nest_plan *plan)

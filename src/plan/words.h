@@ -20,6 +20,10 @@ char *nest_layers_format(const struct nest_plan_stage *stage, const struct nest_
  * is left out, apart from tp, pp and dp. Returns out. */
 char *nest_plan_format(const struct nest_plan *plan, char *out, size_t size);
 
+/* Which layers' times are measured at a tp width, and which computed, in one sentence. False, and
+ * nothing in out, for a model without measured times. */
+bool nest_measured_format(const struct nest_model *model, int64_t tp, char *out, size_t size);
+
 /* The heaviest recompute mode of any stage. */
 enum nest_recompute nest_plan_heaviest(const struct nest_plan *plan);
 

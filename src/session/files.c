@@ -177,6 +177,7 @@ enum nest_status nest_session_command(const struct nest_session *session, struct
         .scenario = document->root->file,
         .model = scenario->model.ref,
         .cluster = scenario->cluster.ref,
+        .profile = scenario->model.measured_own ? NULL : scenario->model.measured_ref,
     };
     struct nest_document *plain = NULL;
     const enum nest_status status = nest_session_read(session, &request, &plain, errors);
@@ -196,6 +197,9 @@ enum nest_status nest_session_command(const struct nest_session *session, struct
     }
     for (int i = plain->scenario.scripts; i < scenario->scripts; i++) {
         add_option(out, "--script", scenario->script[i].path);
+    }
+    if (request.profile) {
+        add_option(out, "--profile", request.profile);
     }
     add_sets(plain, document, &scratch, out);
     add_pins(plain, document, &scratch, out);

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "cost/roofline.h"
+#include "input/load.h"
 #include "support/problem.h"
 
 static void assert_near(double value, double expected, double tolerance)
@@ -448,6 +449,39 @@ static void test_profile(void **state)
     test_problem_free(&test);
 }
 
+/* A layer with a measured time takes it to the picosecond, whatever its operators; two sequences
+ * take twice as long, and its neighbours keep what is computed. */
+static void test_measured_times_replace_computed_ones(void **state)
+{
+    (void)state;
+    struct test_problem test;
+    start(&test, 8);
+    const struct nest_layer_cost computed = test_problem_layer(&test, 4, NEST_RECOMPUTE_FULL);
+    const struct nest_measured row = {.part = NEST_MEASURED_BLOCKS,
+                                      .first = 3,
+                                      .last = 3,
+                                      .seq = 4096,
+                                      .time = {.tp = 1, .micro_batch = 1, .fw = 7e-3, .bw = 15e-3}};
+    test.spec.measured = &row;
+    test.spec.measurements = 1;
+    test.spec.measured_shape = nest_measured_shape(&test.spec);
+    test_problem_settle(&test);
+    const struct nest_layer_cost cost = test_problem_layer(&test, 3, NEST_RECOMPUTE_FULL);
+    assert_int_equal(cost.fw, 7000000000);
+    assert_int_equal(cost.recompute, 7000000000);
+    assert_int_equal(cost.bw, 22000000000);
+    assert_int_equal(cost.activations, computed.activations);
+    assert_int_equal(test_problem_layer(&test, 4, NEST_RECOMPUTE_FULL).fw, computed.fw);
+    test.strategy.micro_batch = 2;
+    test_problem_settle(&test);
+    assert_int_equal(test_problem_layer(&test, 3, NEST_RECOMPUTE_NONE).fw, 14000000000);
+    test.strategy.tp = 2;
+    test_problem_settle(&test);
+    assert_int_equal(test_problem_layer(&test, 3, NEST_RECOMPUTE_NONE).fw,
+                     test_problem_layer(&test, 4, NEST_RECOMPUTE_NONE).fw);
+    test_problem_free(&test);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -469,6 +503,7 @@ int main(void)
         cmocka_unit_test(test_prefix_sums),
         cmocka_unit_test(test_boundary),
         cmocka_unit_test(test_profile),
+        cmocka_unit_test(test_measured_times_replace_computed_ones),
     };
     return cmocka_run_group_tests_name("time", tests, NULL, NULL);
 }
