@@ -41,21 +41,25 @@ void nest_curve_read(struct nest_field_reader *reader, const struct nest_node *n
                         node->count);
         return;
     }
+    bool sound = true;
     for (const struct nest_node *point = node->first; point; point = point->next) {
         double x = 0;
         double y = 0;
         if (!read_point(reader, point, &x, &y)) {
-            return;
+            sound = false;
+            continue;
         }
         if (read.count > 0 && x <= read.x[read.count - 1]) {
             nest_node_fault(reader, point, "points must ascend in FLOP",
                             "this point does not lie behind the one before it");
-            return;
+            sound = false;
         }
         read.x[read.count] = x;
         read.y[read.count++] = y;
     }
-    *out = read;
+    if (sound) {
+        *out = read;
+    }
 }
 
 void nest_curve_write(const struct nest_curve *curve, struct nest_strbuf *out)

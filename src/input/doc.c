@@ -324,6 +324,11 @@ enum nest_status nest_doc_parse(const char *file, const char *text, size_t lengt
                                 struct nest_arena *arena, const struct nest_node **out,
                                 struct nest_errors *errors)
 {
+    /* libyaml counts a byte-order mark as a column, and then finds the next line outdented. */
+    if (length >= 3 && memcmp(text, "\xEF\xBB\xBF", 3) == 0) {
+        text += 3;
+        length -= 3;
+    }
     struct reader reader = {
         .file = nest_arena_strdup(arena, file),
         .text = text,

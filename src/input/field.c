@@ -65,7 +65,14 @@ bool nest_node_count(struct nest_field_reader *reader, const struct nest_node *n
         !nest_node_number(reader, node, NEST_UNIT_NONE, &value)) {
         return false;
     }
-    if (value != floor(value) || fabs(value) > LARGEST_COUNT) {
+    if (fabs(value) > LARGEST_COUNT) {
+        nest_node_fault(reader, node,
+                        value > 0 ? "expected at most 9007199254740992" : "expected a whole number",
+                        "%s is too %s", nest_node_describe(node, reader->arena),
+                        value > 0 ? "large" : "small");
+        return false;
+    }
+    if (value != floor(value)) {
         nest_node_fault(reader, node, "expected a whole number", "%s is not a whole number",
                         nest_node_describe(node, reader->arena));
         return false;

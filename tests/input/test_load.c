@@ -9,6 +9,7 @@
 
 #include "input/load.h"
 #include "script/topology.h"
+#include "support/command.h"
 
 /* Every shipped file loads, alone and as a part of a scenario. */
 
@@ -109,6 +110,44 @@ static void the_default_scenario_loads(void **state)
     assert_int_equal(scenario.pins.pin[NEST_PIN_RECOMPUTE].count, 2);
 }
 
+/* The text as editors of other systems save it: with a byte-order mark, with carriage returns,
+ * without the last newline. */
+static const char *saved_elsewhere(struct nest_arena *arena, const char *text, bool mark,
+                                   bool returns, bool ends)
+{
+    struct nest_strbuf out = NEST_STRBUF_INIT(1 << 20);
+    nest_strbuf_add(&out, mark ? "\xEF\xBB\xBF" : "");
+    for (; *text; text++) {
+        const bool newline = *text == '\n';
+        if (!newline || text[1] || ends) {
+            nest_strbuf_add(&out, newline && returns ? "\r" : "");
+            nest_strbuf_add_bytes(&out, text, 1);
+        }
+    }
+    const char *kept = nest_arena_strdup(arena, nest_strbuf_text(&out));
+    nest_strbuf_free(&out);
+    return kept;
+}
+
+static void files_load_however_they_were_saved(void **state)
+{
+    struct world *world = *state;
+    const char *text = NULL;
+    size_t length = 0;
+    const char *path =
+        nest_arena_printf(&world->arena, "%s/models/llama3-70b.yaml", world->library.root);
+    assert_int_equal(nest_file_read(path, &world->arena, &text, &length, &world->errors), NEST_OK);
+    for (int how = 0; how < 8; how++) {
+        struct nest_model_spec model;
+        const char *file = command_file(
+            "saved.yaml", saved_elsewhere(&world->arena, text, how & 1, how & 2, how & 4));
+        assert_int_equal(
+            nest_load_model(&world->library, file, &world->arena, &model, &world->errors), NEST_OK);
+        assert_string_equal(model.name, "Llama 3 70B");
+        assert_int_equal(model.seq, 8192);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -116,6 +155,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(shipped_clusters_load, set_up, tear_down),
         cmocka_unit_test_setup_teardown(shipped_models_load, set_up, tear_down),
         cmocka_unit_test_setup_teardown(the_default_scenario_loads, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(files_load_however_they_were_saved, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
