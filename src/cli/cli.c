@@ -180,16 +180,25 @@ static int dispatch(struct nest_cli *cli, int argc, char **argv)
     return run_command(cli, argc - 1, argv + 1);
 }
 
+bool nest_cli_flush(struct nest_cli *cli)
+{
+    errno = 0;
+    if ((fflush(cli->out) != 0 || ferror(cli->out)) && cli->write_error == 0) {
+        cli->write_error = errno != 0 ? errno : EIO;
+    }
+    return cli->write_error == 0;
+}
+
 int nest_cli_main(int argc, char **argv, const struct nest_explorer *explorer)
 {
     struct nest_cli cli = {.arena = NEST_ARENA_INIT, .out = stdout, .err = stderr};
     cli.explorer = explorer;
     nest_errors_init(&cli.errors, &cli.arena);
     int status = dispatch(&cli, argc, argv);
-    errno = 0;
-    if (fflush(stdout) != 0 || ferror(stdout)) {
-        if (errno != EPIPE) {
-            (void)fprintf(stderr, "nest: cannot write the result: %s\n", strerror(errno));
+    nest_cli_flush(&cli);
+    if (cli.write_error != 0) {
+        if (cli.write_error != EPIPE) {
+            (void)fprintf(stderr, "nest: cannot write the result: %s\n", strerror(cli.write_error));
         }
         status = status == NEST_EXIT_DONE ? NEST_EXIT_BAD : status;
     }

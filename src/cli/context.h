@@ -18,6 +18,7 @@ struct nest_cli {
     const struct nest_explorer *explorer; /* NULL: none */
     struct nest_scripts *scripts; /* of the scenario that was loaded; released with the command */
     FILE *out, *err;
+    int write_error; /* errno of the first failure to write out; 0: none */
 };
 
 /* All commands in the order of the help; ends with a NULL name. The first is the explorer's, which
@@ -26,6 +27,9 @@ extern const struct nest_command *const nest_commands[];
 
 /* The command of that name, or NULL. */
 const struct nest_command *nest_command_find(const char *name);
+
+/* Writes out what is buffered; false when the result cannot be written any more. */
+bool nest_cli_flush(struct nest_cli *cli);
 
 /* Prints every collected error to err, one line each, after "nest COMMAND: " where it has no place
  * of its own. Returns the exit status that belongs to status. */

@@ -31,7 +31,7 @@ const struct nest_command nest_command_sweep = {
         "\n"
         "One line per point, the first knob slowest. --shard $SLURM_ARRAY_TASK_ID/COUNT shares\n"
         "the points among the tasks of an array, whether it counts from 0 or from 1. Status 1\n"
-        "if no point has a feasible plan.",
+        "if there were points and none has a feasible plan.",
     .options = options,
     .scenario = true,
     .complete = NEST_COMPLETE_FILE,
@@ -57,7 +57,8 @@ struct sweep {
     bool json;
     struct nest_strbuf out;
     struct nest_json writer;
-    int64_t done, feasible, points;
+    int64_t done, feasible; /* of this share */
+    int64_t points;         /* in all */
 };
 
 /* Splits "KEY=V1,V2" into a knob; adds an error where it is not of that form. */
@@ -77,7 +78,12 @@ static void parse_knob(struct nest_cli *cli, const char *text, struct knob *out)
     if (copy == NULL || out->key == NULL || out->value == NULL) {
         return;
     }
-    for (char *at = copy; at != NULL && out->values < VALUES_MAX;) {
+    for (char *at = copy; at != NULL;) {
+        if (out->values == VALUES_MAX) {
+            nest_errors_add(&cli->errors, nowhere, NULL, NULL, "--vary: %s has more than %d values",
+                            out->key, VALUES_MAX);
+            return;
+        }
         char *comma = strchr(at, ',');
         if (comma != NULL) {
             *comma = '\0';
@@ -127,6 +133,11 @@ static void parse_options(struct sweep *sweep)
     for (int i = 0; i < count; i++) {
         parse_knob(cli, text[i], &sweep->knob[sweep->knobs++]);
     }
+    const struct knob *knob = sweep->knob;
+    if (count == KNOBS_MAX && knob[0].key && knob[1].key && !strcmp(knob[0].key, knob[1].key)) {
+        nest_errors_add(&cli->errors, (struct nest_mark){NULL, 0, 0}, NULL,
+                        "give all its values at once", "--vary: %s is varied twice", knob[0].key);
+    }
     parse_shard(sweep);
     sweep->json = nest_args_has(&cli->args, NEST_OPT_JSON);
 }
@@ -135,7 +146,8 @@ static void parse_options(struct sweep *sweep)
 static enum nest_status turn(struct sweep *sweep, struct nest_scenario_spec *scenario,
                              const struct knob *knob, int value, struct nest_arena *arena)
 {
-    const struct nest_mark mark = {"--vary", 1, (int)strlen(knob->key) + 2};
+    const ptrdiff_t before = knob->value[value] - knob->value[0];
+    const struct nest_mark mark = {"--vary", 1, (int)strlen(knob->key) + 2 + (int)before};
     struct nest_errors *errors = &sweep->cli->errors;
     if (nest_pin_key_find(knob->key) >= 0 || strcmp(knob->key, "order") == 0) {
         return nest_pin_set(&scenario->pins, knob->key, knob->value[value], mark, errors);
@@ -218,14 +230,32 @@ static void json_row(struct sweep *sweep, const struct nest_problem *problem, co
     nest_json_end(json);
 }
 
-/* CSV rows go out as they are found; JSON is one document. */
-static void flush_rows(struct sweep *sweep)
+/* Every value must be one before the first point is solved; all that are wrong are told. */
+static enum nest_status check_values(struct sweep *sweep)
 {
-    if (!sweep->json) {
-        (void)fputs(nest_strbuf_text(&sweep->out), sweep->cli->out);
-        (void)fflush(sweep->cli->out);
-        nest_strbuf_clear(&sweep->out);
+    enum nest_status worst = NEST_OK;
+    for (int k = 0; k < sweep->knobs; k++) {
+        for (int v = 0; v < sweep->knob[k].values; v++) {
+            struct nest_scenario_spec scenario = sweep->loaded.scenario;
+            struct nest_arena arena = NEST_ARENA_INIT;
+            scenario.cluster.device = &scenario.device;
+            const enum nest_status status = turn(sweep, &scenario, &sweep->knob[k], v, &arena);
+            worst = status != NEST_OK ? status : worst;
+            nest_arena_free(&arena);
+        }
     }
+    return worst;
+}
+
+/* CSV rows go out as they are found; JSON is one document. False when nobody can read them. */
+static bool flush_rows(struct sweep *sweep)
+{
+    if (sweep->json) {
+        return true;
+    }
+    (void)fputs(nest_strbuf_text(&sweep->out), sweep->cli->out);
+    nest_strbuf_clear(&sweep->out);
+    return nest_cli_flush(sweep->cli);
 }
 
 static void tell_progress(const struct sweep *sweep, int64_t point)
@@ -257,9 +287,9 @@ static enum nest_status solve_point(struct sweep *sweep, const int *value, struc
         return status;
     }
     const struct nest_solution *best = status == NEST_OK ? result.solution : NULL;
+    sweep->done++;
     sweep->feasible += best != NULL;
     (sweep->json ? json_row : csv_row)(sweep, &problem, value, best);
-    flush_rows(sweep);
     return NEST_OK;
 }
 
@@ -275,7 +305,7 @@ static enum nest_status solve_points(struct sweep *sweep)
         struct nest_arena arena = NEST_ARENA_INIT;
         const enum nest_status status = solve_point(sweep, value, &arena);
         nest_arena_free(&arena);
-        if (status != NEST_OK) {
+        if (status != NEST_OK || !flush_rows(sweep)) {
             return status;
         }
         tell_progress(sweep, p + 1);
@@ -288,17 +318,17 @@ static int finish(struct sweep *sweep, enum nest_status status)
     if (status == NEST_OK && sweep->json) {
         nest_json_end(&sweep->writer);
         nest_json_end(&sweep->writer);
-        if (sweep->out.failed) {
-            status = NEST_NO_MEMORY;
-        } else {
-            (void)fputs(nest_strbuf_text(&sweep->out), sweep->cli->out);
-        }
+    }
+    if (sweep->out.failed) {
+        status = NEST_NO_MEMORY;
+    } else if (status == NEST_OK) {
+        (void)fputs(nest_strbuf_text(&sweep->out), sweep->cli->out);
     }
     nest_strbuf_free(&sweep->out);
     if (status != NEST_OK) {
         return nest_cli_fail(sweep->cli, status);
     }
-    return sweep->feasible > 0 ? NEST_EXIT_DONE : NEST_EXIT_NO;
+    return sweep->done > 0 && sweep->feasible == 0 ? NEST_EXIT_NO : NEST_EXIT_DONE;
 }
 
 static int run(struct nest_cli *cli)
@@ -308,9 +338,12 @@ static int run(struct nest_cli *cli)
     if (cli->errors.count > 0) {
         return nest_cli_usage_failure(cli);
     }
-    const enum nest_status loaded = nest_cli_load(cli, true, &sweep.loaded);
-    if (loaded != NEST_OK) {
-        return nest_cli_fail(cli, loaded);
+    enum nest_status status = nest_cli_load(cli, true, &sweep.loaded);
+    if (status == NEST_OK) {
+        status = check_values(&sweep);
+    }
+    if (status != NEST_OK) {
+        return nest_cli_fail(cli, status);
     }
     if (sweep.json) {
         nest_json_start(&sweep.writer, &sweep.out);
@@ -321,7 +354,6 @@ static int run(struct nest_cli *cli)
         nest_json_array(&sweep.writer, "points");
     } else {
         csv_header(&sweep);
-        flush_rows(&sweep);
     }
     return finish(&sweep, solve_points(&sweep));
 }

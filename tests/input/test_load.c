@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "input/doc.h"
 #include "input/load.h"
 #include "script/topology.h"
 #include "support/command.h"
