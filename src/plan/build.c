@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "plan/remarks.h"
 #include "plan/rules.h"
 
 enum { ASSUMED_MAX = 16, KIND_MAX = 160 };
@@ -113,19 +114,6 @@ static int64_t choose_strategy(struct builder *b, struct nest_strategy *s)
                         "sequence parallelism without tensor parallelism does nothing");
     }
     return pp;
-}
-
-/* KV heads fewer than tp are legal, and worth a word (framework rules M7). */
-static void warn_of_replication(struct builder *b, const struct nest_strategy *s)
-{
-    const struct nest_model_spec *model = b->problem->model->spec;
-    if (model->attention != NEST_ATTENTION_MLA && model->kv_heads > 0 && s->tp > model->kv_heads) {
-        nest_errors_add(b->errors, b->problem->pins.pin[NEST_PIN_TP].mark, "tp",
-                        "Megatron-LM accepts it from core 0.16 on",
-                        "each of the %" PRId64 " kv heads is replicated on %" PRId64
-                        " of the tp %" PRId64 " ranks",
-                        model->kv_heads, s->tp / model->kv_heads, s->tp);
-    }
 }
 
 /* n things over s places: evenly, the remainder one each to the places just before the last. */
@@ -262,7 +250,6 @@ enum nest_status nest_plan_from_pins(const struct nest_problem *problem, struct 
     if (b.failed || !nest_rules_check(problem, &out->strategy, pp, errors)) {
         return NEST_NO;
     }
-    warn_of_replication(&b, &out->strategy);
     const int64_t chunks = out->strategy.virtual_stages;
     if (!allocate_stages(&b, pp, chunks, out)) {
         return NEST_NO_MEMORY;
@@ -279,6 +266,7 @@ enum nest_status nest_plan_from_pins(const struct nest_problem *problem, struct 
     }
     nest_plan_pack(out);
     nest_plan_settle(problem, out);
+    nest_remarks_add(problem, out, errors);
     return NEST_OK;
 }
 
