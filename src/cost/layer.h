@@ -91,6 +91,10 @@ struct nest_state_bytes {
 };
 struct nest_state_bytes nest_state_bytes(const struct nest_train_spec *train);
 
+/* Bytes an update moves per parameter: gradient read, master and moments read and written, weight
+ * written; the norm of the gradient reads it once more. */
+double nest_update_bytes(const struct nest_train_spec *train);
+
 /* Devices over which the state of dense (or expert) parameters is divided under ZeRO. */
 int64_t nest_dense_shard(const struct nest_strategy *strategy);
 int64_t nest_expert_shard(const struct nest_strategy *strategy);

@@ -232,32 +232,53 @@ static struct demand all_to_all(const struct nest_cluster *cluster, const struct
     return demand;
 }
 
-static double cost_under(const struct demand *demand, const struct protocol *protocol,
-                         double launch, double bytes)
+static double time_of(const struct nest_collective_way *way, double bytes)
 {
-    const double own = demand->slope[OWN] * protocol->spread[OWN];
-    const double network = demand->slope[NETWORK] * protocol->spread[NETWORK];
-    return protocol->launch * launch + protocol->hop[OWN] * demand->latency[OWN] +
-           protocol->hop[NETWORK] * demand->latency[NETWORK] +
-           bytes * (own > network ? own : network);
+    return way->fixed + bytes * way->slope;
 }
 
-/* The cheapest protocol. Sends between pairs have no line protocol. */
-static double cheapest(const struct nest_cluster *cluster, const struct demand *demand, bool pairs,
-                       double bytes)
+static struct nest_collective_way way_under(const struct demand *demand, int protocol,
+                                            double launch)
+{
+    static const char *const name[PROTOCOLS] = {"words", "lines", "chunks", "large chunks"};
+    const struct protocol *p = &PROTOCOL[protocol];
+    const double own = demand->slope[OWN] * p->spread[OWN];
+    const double network = demand->slope[NETWORK] * p->spread[NETWORK];
+    return (struct nest_collective_way){
+        .protocol = name[protocol],
+        .fixed = p->launch * launch + p->hop[OWN] * demand->latency[OWN] +
+                 p->hop[NETWORK] * demand->latency[NETWORK],
+        .slope = own > network ? own : network,
+    };
+}
+
+/* Keeps the quicker of two ways in best. */
+static void offer(struct nest_collective_way *best, const struct nest_collective_way *way,
+                  double bytes)
+{
+    if (!best->algorithm || time_of(way, bytes) < time_of(best, bytes)) {
+        *best = *way;
+    }
+}
+
+/* Offers every protocol. Sends between pairs have no line protocol. */
+static void offer_all(const struct nest_cluster *cluster, const char *algorithm,
+                      const struct demand *demand, bool pairs, double bytes,
+                      struct nest_collective_way *best)
 {
     const double launch = cluster->device->collective_launch;
-    double best = cost_under(demand, &PROTOCOL[WORDS], launch, bytes);
-    for (int i = pairs ? CHUNKS : LINES; i < PROTOCOLS; i++) {
-        const double cost = cost_under(demand, &PROTOCOL[i], launch, bytes);
-        best = cost < best ? cost : best;
+    for (int i = 0; i < PROTOCOLS; i++) {
+        if (i != LINES || !pairs) {
+            struct nest_collective_way way = way_under(demand, i, launch);
+            way.algorithm = algorithm;
+            offer(best, &way, bytes);
+        }
     }
-    return best;
 }
 
 /* The scale-up switch adds and hands out; groups exchange their parts meanwhile. */
-static double in_switch(const struct nest_cluster *cluster, const struct nest_comm *comm,
-                        const struct path *path, double bytes)
+static struct nest_collective_way in_switch(const struct nest_cluster *cluster,
+                                            const struct nest_comm *comm, const struct path *path)
 {
     const struct protocol *large = &PROTOCOL[LARGE_CHUNKS];
     double latency = IN_SWITCH_LAUNCH * cluster->device->collective_launch +
@@ -270,7 +291,7 @@ static double in_switch(const struct nest_cluster *cluster, const struct nest_co
         latency += 2.0 * depth(side, comm->m[k]) * large->hop[side] * cluster->level[k].latency;
         slope = phase > slope ? phase : slope;
     }
-    return latency + bytes * slope;
+    return (struct nest_collective_way){"sums in the switch", "large chunks", latency, slope};
 }
 
 static bool adds_in_switch(const struct nest_cluster *cluster, const struct nest_comm *comm)
@@ -279,9 +300,33 @@ static bool adds_in_switch(const struct nest_cluster *cluster, const struct nest
            comm->m[0] >= IN_SWITCH_LEAST;
 }
 
-static double lower(double a, double b)
+struct nest_collective_way nest_collective_way(const struct nest_cluster *cluster,
+                                               enum nest_collective kind,
+                                               const struct nest_comm *comm, double bytes)
 {
-    return b < a ? b : a;
+    struct nest_collective_way best = {0};
+    struct path path;
+    find_path(cluster, comm, &path);
+    if (kind == NEST_ALL_TO_ALL) {
+        const struct demand demand = all_to_all(cluster, comm, &path);
+        offer_all(cluster, "pairs", &demand, true, bytes, &best);
+        return best;
+    }
+    const struct demand ring = flat_ring(cluster, comm, &path, kind);
+    offer_all(cluster, "ring", &ring, false, bytes, &best);
+    if (kind != NEST_BROADCAST && comm->top > 0) {
+        const struct demand phases = hierarchical(cluster, comm, &path, kind);
+        offer_all(cluster, "a ring per level", &phases, false, bytes, &best);
+    }
+    if (kind == NEST_ALL_REDUCE || kind == NEST_BROADCAST) {
+        const struct demand halves = tree(cluster, comm, &path, kind);
+        offer_all(cluster, "two trees", &halves, false, bytes, &best);
+    }
+    if (kind == NEST_ALL_REDUCE && adds_in_switch(cluster, comm)) {
+        const struct nest_collective_way way = in_switch(cluster, comm, &path);
+        offer(&best, &way, bytes);
+    }
+    return best;
 }
 
 nest_ps nest_collective_time(const struct nest_cluster *cluster, enum nest_collective kind,
@@ -290,26 +335,8 @@ nest_ps nest_collective_time(const struct nest_cluster *cluster, enum nest_colle
     if (comm->size <= 1 || bytes <= 0.0) {
         return 0;
     }
-    struct path path;
-    find_path(cluster, comm, &path);
-    if (kind == NEST_ALL_TO_ALL) {
-        const struct demand demand = all_to_all(cluster, comm, &path);
-        return nest_to_ps(cheapest(cluster, &demand, true, bytes));
-    }
-    const struct demand ring = flat_ring(cluster, comm, &path, kind);
-    double best = cheapest(cluster, &ring, false, bytes);
-    if (kind != NEST_BROADCAST && comm->top > 0) {
-        const struct demand phases = hierarchical(cluster, comm, &path, kind);
-        best = lower(best, cheapest(cluster, &phases, false, bytes));
-    }
-    if (kind == NEST_ALL_REDUCE || kind == NEST_BROADCAST) {
-        const struct demand halves = tree(cluster, comm, &path, kind);
-        best = lower(best, cheapest(cluster, &halves, false, bytes));
-    }
-    if (kind == NEST_ALL_REDUCE && adds_in_switch(cluster, comm)) {
-        best = lower(best, in_switch(cluster, comm, &path, bytes));
-    }
-    return nest_to_ps(best);
+    const struct nest_collective_way way = nest_collective_way(cluster, kind, comm, bytes);
+    return nest_to_ps(time_of(&way, bytes));
 }
 
 /* Fraction of a level's bandwidth that one pair of devices reaches: one of two links of a ring, one
@@ -337,5 +364,7 @@ nest_ps nest_transfer_time(const struct nest_cluster *cluster, int level, int64_
         const double rate = shared_rate(cluster, k, flows) * pair_fraction(&cluster->level[k]);
         ask(&demand, side_of(cluster, k), k == level ? cluster->level[k].latency : 0.0, 1.0 / rate);
     }
-    return nest_to_ps(cheapest(cluster, &demand, true, bytes));
+    struct nest_collective_way best = {0};
+    offer_all(cluster, "pairs", &demand, true, bytes, &best);
+    return nest_to_ps(time_of(&best, bytes));
 }

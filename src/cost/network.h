@@ -57,6 +57,16 @@ enum nest_collective {
 nest_ps nest_collective_time(const struct nest_cluster *cluster, enum nest_collective kind,
                              const struct nest_comm *comm, double bytes);
 
+/* How the cheapest algorithm and protocol do it at that size: fixed + bytes * slope seconds. */
+struct nest_collective_way {
+    const char *algorithm, *protocol;
+    double fixed; /* seconds: launch and hops */
+    double slope; /* seconds per byte */
+};
+struct nest_collective_way nest_collective_way(const struct nest_cluster *cluster,
+                                               enum nest_collective kind,
+                                               const struct nest_comm *comm, double bytes);
+
 /* Time of one point-to-point transfer of `bytes` whose ends meet at level, while `block` devices,
  * packed side by side, all send at once (a stage boundary: block = a * dp_in; at level k the flows
  * that share an uplink are min(C_(k-1), block)). */

@@ -128,7 +128,7 @@ static int64_t weights_of(const struct context *c, const struct nest_op_work *w,
 
 static bool in_fp8(const struct context *c)
 {
-    return c->problem->train.precision == NEST_FP8 && !c->op->vocabulary &&
+    return c->problem->train.precision == NEST_FP8 && !c->op->vocabulary && !c->op->wide &&
            c->device->peak[NEST_FP8] > 0.0;
 }
 
@@ -154,7 +154,8 @@ static void set_gemm(const struct context *c, struct nest_op_work *w)
             speed;
     if (fp8) {
         /* Both operands are read in 16 bits and written twice in 8, as they are and transposed. */
-        w->fw += nest_memory_time(c->device, 4.0 * w->rows * w->k);
+        w->casts = 4.0 * w->rows * w->k;
+        w->fw += nest_memory_time(c->device, w->casts);
         w->bw += nest_memory_time(c->device, 4.0 * w->rows * w->n);
     }
 }

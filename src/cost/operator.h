@@ -14,6 +14,7 @@ struct nest_op_work {
     double flops;    /* forward */
     double rate;     /* FLOP/s reached, forward; 0 where memory alone decides */
     double bytes;    /* moved through the device's memory, forward */
+    double casts;    /* bytes more that a second kernel moves to quantise the input, forward */
     double fw, bw;   /* seconds, launches included */
     double kept;     /* bytes from forward to backward */
     double dropped;  /* more such bytes, which selective recompute does not keep */

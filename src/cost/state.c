@@ -33,3 +33,9 @@ int64_t nest_expert_shard(const struct nest_strategy *strategy)
     const int64_t shard = copies * nest_dense_shard(strategy) / dense;
     return shard > 0 ? shard : 1;
 }
+
+double nest_update_bytes(const struct nest_train_spec *train)
+{
+    const struct nest_state_bytes bytes = nest_state_bytes(train);
+    return (double)(2 * bytes.gradient + 2 * bytes.optimizer + bytes.weight);
+}

@@ -323,14 +323,6 @@ int nest_groups_in_use(const struct nest_strategy *s)
     return groups;
 }
 
-/* Bytes an update moves per parameter: gradient read, master and moments read and written, weight
- * written; the norm of the gradient reads it once more. */
-static double update_bytes(const struct nest_train_spec *train)
-{
-    const struct nest_state_bytes bytes = nest_state_bytes(train);
-    return (double)(2 * bytes.gradient + 2 * bytes.optimizer + bytes.weight);
-}
-
 /* DeepSpeed reduces and gathers in buckets of 5e8 elements (reduce_bucket_size,
  * allgather_bucket_size), and prefetches 5e7 under stage 3 (stage3_prefetch_bucket_size). */
 static int64_t bucket_bytes(const struct nest_train_spec *train, const struct nest_strategy *s)
@@ -401,7 +393,7 @@ void nest_cost_table_fill(const struct nest_problem *problem, const struct nest_
     fill_tied(paced.links, strategy, out);
     out->memory_short = nest_pace_shortfall(problem, placement->kinds);
     out->optimizer_seconds =
-        update_bytes(&problem->train) / (device->memory_bandwidth * device->memory_efficiency);
+        nest_update_bytes(&problem->train) / (device->memory_bandwidth * device->memory_efficiency);
     out->dp_overlap = problem->overlap.dp;
     struct nest_reserve reserve;
     nest_reserve_of(problem, strategy, &reserve);

@@ -67,6 +67,7 @@ struct nest_op {
     double saved_unfused; /* elements more where the framework runs the activation unfused */
     double saved_fp8;     /* bytes more per row where the next GEMM keeps its input in 8 bits */
     bool vocabulary;      /* n counts words: padded to a multiple of tp when priced */
+    bool wide;            /* GEMM: stays in 16 bits where the others are in 8 */
     bool shared_expert;   /* part of the shared expert, under which the all-to-all may hide */
 };
 

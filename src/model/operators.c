@@ -252,6 +252,7 @@ void nest_ops_experts(struct nest_op_list *list)
     list->op[list->count - 1].saved_fp8 = 0.0; /* the router reads it in 16 bits */
     add_gemm(list, "router", NEST_SPLIT_ROWS, s->experts, s->hidden, (double)s->experts);
     list->op[list->count - 1].saved_bytes = 2.0 * SAVED;
+    list->op[list->count - 1].wide = true;
     list->op[list->count - 1].weights += s->router_bias ? s->experts : 0;
     add_permutation(list, "dispatch permutation");
     list->op[list->count - 1].saved_fp8 = -(double)s->hidden;

@@ -7,7 +7,9 @@
 #include "cost/framework.h"
 #include "cost/operator.h"
 #include "cost/pace.h"
+#include "cost/roofline.h"
 #include "model/measured.h"
+#include "plan/explain_stage.h"
 
 enum { TEXT = 32 };
 
@@ -15,11 +17,6 @@ enum { TEXT = 32 };
 static const char *time_text(nest_ps time, char out[TEXT])
 {
     return nest_unit_format(nest_to_seconds(time), NEST_UNIT_SECONDS, out, TEXT);
-}
-
-static const char *bytes_text(int64_t bytes, char out[TEXT])
-{
-    return nest_unit_format((double)bytes, NEST_UNIT_BYTES, out, TEXT);
 }
 
 static void explain_formula(const struct nest_plan *plan, const struct nest_prediction *p,
@@ -96,34 +93,13 @@ void nest_explain_step(const struct nest_plan *plan, const struct nest_predictio
     explain_share("optimizer", b->optimizer, step, "the update, after the pipeline", out);
 }
 
-static struct nest_strategy strategy_of(const struct nest_plan *plan, int stage)
-{
-    struct nest_strategy strategy = plan->strategy;
-    strategy.zero = plan->stage[stage].zero;
-    strategy.tp = plan->stage[stage].tp;
-    return strategy;
-}
-
-/* Layers of the kind in the stage. */
-static int64_t count_kind(const struct nest_model *model, const struct nest_plan_stage *stage,
-                          int kind)
-{
-    int64_t count = 0;
-    for (int r = 0; r < stage->ranges; r++) {
-        for (int64_t i = stage->layers[r].low; i <= stage->layers[r].high; i++) {
-            count += model->kind_of[i] == kind;
-        }
-    }
-    return count;
-}
-
 /* The forward time of one operator as a product and a quotient: what was bound by what. */
 static void explain_op(const struct nest_op *op, const struct nest_op_work *w,
                        const struct nest_device_spec *device, struct nest_strbuf *out)
 {
     const double bandwidth = device->memory_bandwidth * device->memory_efficiency;
     const bool compute = w->rate > 0.0 && w->flops / w->rate >= w->bytes / bandwidth;
-    char how[128];
+    char how[160];
     if (!compute) {
         (void)snprintf(how, sizeof how, "%.4g MB / %.4g GB/s", w->bytes / 1e6, bandwidth / 1e9);
     } else if (op->kind == NEST_OP_GEMM) {
@@ -137,6 +113,10 @@ static void explain_op(const struct nest_op *op, const struct nest_op_work *w,
                        w->rate / 1e12);
     }
     nest_strbuf_printf(out, "    %-21s %9.3f %9.3f  %s\n", op->name, 1e3 * w->fw, 1e3 * w->bw, how);
+    if (w->casts > 0.0) {
+        nest_strbuf_printf(out, "    %-21s %9s %9s  + %.4g MB / %.4g GB/s\n", "  cast to fp8", "",
+                           "", w->casts / 1e6, bandwidth / 1e9);
+    }
 }
 
 static void explain_kind(const struct nest_problem *problem, const struct nest_strategy *strategy,
@@ -167,7 +147,30 @@ static void explain_kind(const struct nest_problem *problem, const struct nest_s
     }
 }
 
-/* "2 all-gathers of 134 MB over 8 devices: 0.31 ms each". */
+/* Where the rates come from, and the backward times. */
+static void explain_kernels(const struct nest_problem *problem, struct nest_strbuf *out)
+{
+    const struct nest_device_spec *device = problem->cluster->device;
+    const double bandwidth = device->memory_bandwidth * device->memory_efficiency;
+    const double peak = nest_device_peak(device, NEST_BF16);
+    char launch[TEXT];
+    nest_strbuf_printf(out,
+                       "  every kernel takes %s more to start; memory moves at %.4g = %g * %.4g "
+                       "GB/s\n",
+                       time_text(nest_to_ps(device->launch), launch), bandwidth / 1e9,
+                       device->memory_efficiency, device->memory_bandwidth / 1e9);
+    nest_strbuf_printf(out,
+                       "  a GEMM's rate is its share of the peak, %.4g TFLOP/s (fp8 %.4g), by its "
+                       "FLOP: the device's curve\n",
+                       peak / 1e12, nest_device_peak(device, NEST_FP8) / 1e12);
+    nest_strbuf_printf(out,
+                       "  backward: of a GEMM two of the same FLOP, the second adding into %" PRId64
+                       "-byte gradients;\n    of flash attention 2.5 times the forward; of the "
+                       "rest 1.5 times the bytes\n",
+                       problem->train.grad_bytes);
+}
+
+/* "2 all-gathers of 134 MB over 8 devices …: 0.31 ms each = 8 us + 134 MB / 440 GB/s, ring". */
 static void explain_collective(const struct nest_problem *problem, const char *what,
                                enum nest_collective kind, const struct nest_comm *comm, int times,
                                double bytes, struct nest_strbuf *out)
@@ -175,12 +178,18 @@ static void explain_collective(const struct nest_problem *problem, const char *w
     if (comm->size <= 1 || times == 0 || bytes <= 0.0) {
         return;
     }
-    char text[TEXT];
-    const nest_ps one = nest_problem_collective(problem, kind, comm, bytes);
-    nest_strbuf_printf(out,
-                       "    %d %s of %.4g MB over %" PRId64 " devices (up to level %s): %s each\n",
-                       times, what, bytes / 1e6, comm->size,
-                       problem->cluster->level[comm->top].name, time_text(one, text));
+    char one[TEXT], fixed[TEXT];
+    nest_strbuf_printf(
+        out, "    %d %s of %.4g MB over %" PRId64 " devices (up to level %s): %s each\n", times,
+        what, bytes / 1e6, comm->size, problem->cluster->level[comm->top].name,
+        time_text(nest_problem_collective(problem, kind, comm, bytes), one));
+    if (!problem->overrides || !problem->overrides->collective) {
+        const struct nest_collective_way way =
+            nest_collective_way(problem->cluster, kind, comm, bytes);
+        nest_strbuf_printf(out, "      = %s + %.4g MB / %.4g GB/s: %s, %s\n",
+                           time_text(nest_to_ps(way.fixed), fixed), bytes / 1e6, 1e-9 / way.slope,
+                           way.algorithm, way.protocol);
+    }
 }
 
 static void explain_messages(const struct nest_problem *problem,
@@ -204,10 +213,14 @@ static void explain_messages(const struct nest_problem *problem,
     if (strategy->zero >= 3) {
         explain_collective(problem, "ZeRO gathers of weights", NEST_ALL_GATHER, &at->shard, 2,
                            (double)(bytes.gathered * w.dense), out);
+        explain_collective(problem, "ZeRO gathers of experts", NEST_ALL_GATHER, &at->expert, 2,
+                           (double)(bytes.gathered * w.expert), out);
     }
     if (strategy->zero >= 2) {
         explain_collective(problem, "ZeRO reductions of gradients", NEST_REDUCE_SCATTER, &at->shard,
                            1, (double)(bytes.gradient * w.dense), out);
+        explain_collective(problem, "ZeRO reductions of experts' gradients", NEST_REDUCE_SCATTER,
+                           &at->expert, 1, (double)(bytes.gradient * w.expert), out);
     }
 }
 
@@ -223,10 +236,46 @@ static void explain_pace(const struct nest_problem *whole, unsigned kinds,
     }
 }
 
+/* What a stage does once per step: gradients, weights, the update. */
+static void explain_update(const struct nest_problem *problem, const struct nest_plan *plan,
+                           const struct nest_placement *at, const struct nest_stage_cost *cost,
+                           int stage, struct nest_strbuf *out)
+{
+    const struct nest_strategy s = nest_explain_strategy(plan, stage);
+    const struct nest_device_spec *device = problem->cluster->device;
+    const struct nest_state_bytes bytes = nest_state_bytes(&problem->train);
+    int64_t dense, expert;
+    nest_explain_parameters(problem, plan, stage, &dense, &expert);
+    char a[TEXT], b[TEXT];
+    nest_strbuf_printf(out, "  once per step: gradient and weight traffic left exposed %s\n",
+                       time_text(cost->sync, a));
+    const struct nest_comm *group = s.zero == 0 ? &at->dense : &at->shard;
+    if (s.zero < 2) {
+        const enum nest_collective kind = s.zero == 0 ? NEST_ALL_REDUCE : NEST_REDUCE_SCATTER;
+        explain_collective(problem, "reductions of gradients", kind, group, 1,
+                           (double)(bytes.gradient * dense), out);
+        explain_collective(problem, "reductions of experts' gradients", kind, &at->expert, 1,
+                           (double)(bytes.gradient * expert), out);
+    }
+    if (s.zero == 1 || s.zero == 2) {
+        explain_collective(problem, "gathers of weights", NEST_ALL_GATHER, group, 1,
+                           (double)(bytes.gathered * dense), out);
+        explain_collective(problem, "gathers of experts", NEST_ALL_GATHER, &at->expert, 1,
+                           (double)(bytes.gathered * expert), out);
+    }
+    const double bandwidth = device->memory_bandwidth * device->memory_efficiency;
+    const double moved = nest_to_seconds(cost->optimizer) * bandwidth;
+    nest_strbuf_printf(out,
+                       "  the update %s = %.4g parameters * %g bytes / %.4g GB/s: gradient twice, "
+                       "states twice, weight\n",
+                       time_text(cost->optimizer, b), moved / nest_update_bytes(&problem->train),
+                       nest_update_bytes(&problem->train), bandwidth / 1e9);
+}
+
 void nest_explain_time(const struct nest_problem *whole, const struct nest_plan *plan,
                        const struct nest_prediction *prediction, int stage, struct nest_strbuf *out)
 {
-    const struct nest_strategy strategy = strategy_of(plan, stage);
+    const struct nest_strategy strategy = nest_explain_strategy(plan, stage);
     const struct nest_stage_cost *cost = &prediction->stage[stage];
     struct nest_placement at;
     nest_placement_at(whole->cluster, &strategy, plan->stage[stage].first_device, &at);
@@ -241,7 +290,7 @@ void nest_explain_time(const struct nest_problem *whole, const struct nest_plan 
                        time_text(cost->zero, f));
     explain_pace(whole, at.kinds, problem, out);
     for (int k = 0; k < problem->model->kinds; k++) {
-        const int64_t count = count_kind(problem->model, &plan->stage[stage], k);
+        const int64_t count = nest_explain_count(problem->model, &plan->stage[stage], k);
         if (count > 0) {
             explain_kind(problem, &strategy, k, count, out);
             explain_messages(problem, &strategy, &at, &problem->model->kind[k], out);
@@ -257,71 +306,8 @@ void nest_explain_time(const struct nest_problem *whole, const struct nest_plan 
         nest_strbuf_add(out, "  backward, the framework runs tp reductions beside the weight "
                              "gradients: t - min(t, half the GEMMs)\n");
     }
-    nest_strbuf_printf(out, "  once per step: gradient traffic left exposed %s, optimizer %s\n",
-                       time_text(cost->sync, a), time_text(cost->optimizer, b));
-}
-
-static void explain_term(const char *name, int64_t bytes, const char *how, struct nest_strbuf *out)
-{
-    char text[TEXT];
-    if (bytes > 0) {
-        nest_strbuf_printf(out, "  %-12s %10s  %s\n", name, bytes_text(bytes, text), how);
-    }
-}
-
-static void explain_state(const struct nest_problem *problem, const struct nest_strategy *s,
-                          const struct nest_memory *m, struct nest_strbuf *out)
-{
-    const struct nest_state_bytes bytes = nest_state_bytes(&problem->train);
-    const int64_t n = nest_dense_shard(s);
-    const int64_t each[] = {bytes.weight, bytes.gradient, bytes.optimizer};
-    const int64_t term[] = {m->weights, m->gradients, m->optimizer};
-    static const char *const name[] = {"weights", "gradients", "optimizer"};
-    static const int sharded_from[] = {3, 2, 1};
-    for (int i = 0; i < 3; i++) {
-        const bool sharded = s->zero >= sharded_from[i] && n > 1;
-        char how[96];
-        int used = snprintf(how, sizeof how, "%" PRId64 " bytes a parameter", each[i]);
-        if (sharded) {
-            used += snprintf(how + used, sizeof how - (size_t)used, " / %" PRId64 " devices", n);
-        }
-        if (sharded && problem->model->spec->experts > 0) {
-            (void)snprintf(how + used, sizeof how - (size_t)used, " (experts: / %" PRId64 ")",
-                           nest_expert_shard(s));
-        }
-        explain_term(name[i], term[i], how, out);
-    }
-}
-
-void nest_explain_memory(const struct nest_problem *problem, const struct nest_plan *plan,
-                         const struct nest_prediction *prediction, int stage,
-                         struct nest_strbuf *out)
-{
-    static const char *const mode[] = {"no recompute", "selective recompute", "full recompute"};
-    const struct nest_strategy strategy = strategy_of(plan, stage);
-    const struct nest_memory *m = &prediction->stage[stage].memory;
-    char total[TEXT], limit[TEXT], how[96];
-    nest_strbuf_printf(out, "stage %d, each device: %s of %s\n", stage, bytes_text(m->total, total),
-                       bytes_text(nest_stage_limit(prediction, stage), limit));
-    explain_state(problem, &strategy, m, out);
-    if (plan->strategy.virtual_stages > 1) {
-        (void)snprintf(how, sizeof how, "chunks in flight times the largest chunk, %s",
-                       mode[plan->stage[stage].recompute]);
-    } else {
-        const int64_t behind = plan->stages - stage;
-        (void)snprintf(how, sizeof how, "%" PRId64 " microbatches in flight, %s",
-                       behind < plan->microbatches ? behind : plan->microbatches,
-                       mode[plan->stage[stage].recompute]);
-    }
-    explain_term("activations", m->activations, how, out);
-    explain_term("logits", m->logits,
-                 "tokens * padded vocabulary / tp: 16-bit logits and fp32 softmax", out);
-    explain_term("working", m->working, "live only while the fullest layer runs", out);
-    explain_term("gathered", m->gathered, "one unit of gathered weights and unsharded gradients",
-                 out);
-    explain_term("buffers", m->buffers, "communication buffers", out);
-    explain_term("reserve", m->reserve, "context and libraries, and a share for each kind of group",
-                 out);
+    explain_kernels(problem, out);
+    explain_update(problem, plan, &at, cost, stage, out);
 }
 
 void nest_explain(const struct nest_problem *problem, const struct nest_plan *plan,
