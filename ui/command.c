@@ -66,6 +66,28 @@ static bool run_set(struct nest_app *app, const char *rest)
     return end(app, &outcome, nest_session_set(app->session, path, value, &outcome.errors));
 }
 
+/* "layers 2": that many times as large; the session says what is not legal. */
+static bool scale(struct nest_app *app, const char *path, const char *factor)
+{
+    char change[WORD];
+    struct outcome outcome;
+    (void)snprintf(change, sizeof change, "*%.40s", *factor ? factor : "2");
+    begin(&outcome);
+    return end(app, &outcome, nest_session_set(app->session, path, change, &outcome.errors));
+}
+
+static bool run_scale(struct nest_app *app, const char *rest)
+{
+    char path[WORD];
+    const char *factor = split_value(rest, path);
+    return scale(app, path, factor);
+}
+
+static bool run_deeper(struct nest_app *app, const char *rest)
+{
+    return scale(app, "model.layers", rest);
+}
+
 static bool run_pin(struct nest_app *app, const char *rest)
 {
     char key[WORD];
@@ -135,6 +157,8 @@ static bool run_quit_now(struct nest_app *app, const char *rest)
 
 static const struct command commands[] = {
     {"set", "PATH VALUE", run_set, NULL},
+    {"scale", "PATH FACTOR", run_scale, NULL},
+    {"deeper", NULL, run_deeper, NULL},
     {"pin", "KEY VALUE", run_pin, NULL},
     {"free", "KEY", run_free, NULL},
     {"w", NULL, run_write, ""},
@@ -239,7 +263,7 @@ const char *const *nest_app_candidates(const struct nest_app *app, const char *l
     if (!command || strchr(rest, ' ')) {
         return NULL;
     }
-    if (command->run == run_set) {
+    if (command->run == run_set || command->run == run_scale) {
         return (const char *const *)nest_session_paths(app->snapshot, arena);
     }
     if (command->run == run_pin || command->run == run_free) {

@@ -53,12 +53,12 @@ static struct nest_rect take(struct column *column, int rows, int gap)
 static void stack_left(struct column column, const struct nest_layout_wants *wants,
                        struct nest_layout *out)
 {
-    const int fixed = 1 + wants->plan;
+    const int fixed = wants->settings + wants->plan;
     const int gap = column.left >= fixed + wants->cluster + 2 || out->roomy ? 1 : 0;
     const int kept = out->roomy ? at_most(wants->alternatives, column.left / 4) + gap : 0;
     const int room = column.left - fixed - 2 * gap - kept;
     out->cluster = take(&column, at_least(at_most(wants->cluster, room), CLUSTER_LEAST), gap);
-    out->settings = take(&column, 1, gap);
+    out->settings = take(&column, wants->settings, gap);
     out->plan = take(&column, wants->plan, column.left >= wants->plan + 4 ? gap : 0);
     out->alternatives = take(&column, column.left >= 2 ? wants->alternatives : 0, 0);
 }
@@ -109,7 +109,7 @@ static void stacked(int width, int top, int height, const struct nest_layout_wan
     struct column column = {MARGIN, top, width - 2 * MARGIN, height};
     const int why = height >= 14 ? 2 : 0;
     const int step = height >= 10 ? 2 : 0;
-    const int settings = height >= 8 ? 1 : 0;
+    const int settings = height >= 8 ? wants->settings : 0;
     const int rest = height - why - step - settings - STAGES_LEAST;
     const int plan = rest - wants->plan >= CLUSTER_LEAST + 1 ? wants->plan : 0;
     const int spare = rest - plan;

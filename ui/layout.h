@@ -14,8 +14,9 @@ enum {
 
 /* Rows that the panes would like to have, headings included. */
 struct nest_layout_wants {
-    int cluster; /* one heading, the levels, opened groups */
-    int plan;    /* of the pins at the width of the left column */
+    int cluster;  /* one heading, the levels, opened groups */
+    int settings; /* of the settings at the width of the left column */
+    int plan;     /* of the pins at the width of the left column */
     int stages;
     int step_parts;
     int alternatives;

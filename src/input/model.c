@@ -151,6 +151,27 @@ static bool is_read(const struct nest_origin *origin, const char *key, int64_t v
     return value != 0 || !nest_node_get(origin->root, key);
 }
 
+/* The divisor of n that is nearest to value, the smaller of two. */
+static int64_t nearest_divisor(int64_t n, int64_t value)
+{
+    int64_t best = 1;
+    for (int64_t d = 1; d <= n / d; d++) {
+        const int64_t pair[] = {d, n / d};
+        for (int i = 0; n % d == 0 && i < 2; i++) {
+            const int64_t off = pair[i] > value ? pair[i] - value : value - pair[i];
+            const int64_t least = best > value ? best - value : value - best;
+            best = off < least || (off == least && pair[i] < best) ? pair[i] : best;
+        }
+    }
+    return best;
+}
+
+static int64_t nearest_multiple(int64_t n, int64_t value)
+{
+    const int64_t below = value / n * n;
+    return below > 0 && value - below <= below + n - value ? below : below + n;
+}
+
 static void check_heads(const struct nest_model_spec *model, const struct nest_origin *origin,
                         struct nest_errors *errors)
 {
@@ -159,12 +180,23 @@ static void check_heads(const struct nest_model_spec *model, const struct nest_o
     }
     if (!model->head_dim_given && model->attention != NEST_ATTENTION_MLA &&
         model->hidden % model->heads != 0) {
-        nest_origin_fault(origin, errors, "heads", "expected a divisor of hidden, or give head_dim",
+        const char *hint =
+            nest_arena_printf(errors->arena,
+                              "expected a divisor of hidden, or give head_dim; nearest are %" PRId64
+                              " heads, or a hidden size of %" PRId64,
+                              nearest_divisor(model->hidden, model->heads),
+                              nearest_multiple(model->heads, model->hidden));
+        nest_origin_fault(origin, errors, "heads", hint,
                           "hidden %" PRId64 " does not divide into %" PRId64 " heads",
                           model->hidden, model->heads);
     }
     if (model->kv_heads > 0 && model->heads % model->kv_heads != 0) {
-        nest_origin_fault(origin, errors, "kv_heads", "expected a divisor of heads",
+        const char *hint = nest_arena_printf(errors->arena,
+                                             "expected a divisor of heads; nearest are %" PRId64
+                                             " key/value heads, or %" PRId64 " heads",
+                                             nearest_divisor(model->heads, model->kv_heads),
+                                             nearest_multiple(model->kv_heads, model->heads));
+        nest_origin_fault(origin, errors, "kv_heads", hint,
                           "%" PRId64 " heads do not share %" PRId64 " key/value heads evenly",
                           model->heads, model->kv_heads);
     }

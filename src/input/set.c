@@ -2,6 +2,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/suggest.h"
@@ -313,9 +314,55 @@ void nest_scenario_check(const struct nest_scenario_spec *scenario,
     nest_train_check(scenario, &train, errors);
 }
 
+/* "2x", "*2", "/2": the present value of a number, so many times as large. False: none of these. */
+static bool read_factor(const char *text, double *factor)
+{
+    char number[32];
+    const size_t n = strlen(text);
+    const bool after = n > 1 && (text[n - 1] == 'x' || text[n - 1] == 'X');
+    const bool before = n > 1 && (text[0] == '*' || text[0] == '/');
+    if (after == before || n >= sizeof number) {
+        return false;
+    }
+    (void)snprintf(number, sizeof number, "%.*s", (int)n - 1, after ? text : text + 1);
+    char *end;
+    *factor = strtod(number, &end);
+    if (text[0] == '/') {
+        *factor = 1 / *factor;
+    }
+    return strspn(number, "0123456789.") == strlen(number) && *end == 0 && end != number;
+}
+
+/* The value that a factor gives, as text; value itself where it is none. */
+static const char *resolve_factor(const struct nest_scenario_spec *scenario,
+                                  const struct target *target, const char *value,
+                                  struct nest_arena *arena)
+{
+    const void *place = (const char *)target->record + target->field.offset;
+    double factor;
+    char text[64];
+    if (!read_factor(value, &factor)) {
+        return value;
+    }
+    if (place == &scenario->limits.memory && scenario->limits.memory <= 0) {
+        place = &scenario->device.memory; /* no limit of its own */
+    }
+    if (target->field.type == NEST_FIELD_COUNT) {
+        return nest_arena_printf(arena, "%.15g", (double)*(const int64_t *)place * factor);
+    }
+    if (target->field.type == NEST_FIELD_NUMBER) {
+        return nest_arena_strdup(arena,
+                                 nest_unit_format_exact(*(const double *)place * factor,
+                                                        target->field.unit, text, sizeof text));
+    }
+    return value;
+}
+
+/* Sets what path names; the full path, and in *kept the value that stands for what was typed. */
 static const char *set_value(struct nest_scenario_spec *scenario, const char *path,
                              const char *value, struct nest_mark mark, struct nest_mark value_mark,
-                             struct nest_arena *arena, struct nest_errors *errors)
+                             const char **kept, struct nest_arena *arena,
+                             struct nest_errors *errors)
 {
     struct search search;
     if (!find_target(scenario, path, arena, &search)) {
@@ -327,6 +374,11 @@ static const char *set_value(struct nest_scenario_spec *scenario, const char *pa
         return NULL;
     }
     const struct target *target = &search.found[0];
+    value = resolve_factor(scenario, target, value, arena);
+    *kept = value;
+    if (!value) {
+        return NULL;
+    }
     const struct nest_node root = {.kind = NEST_NODE_MAPPING, .mark = mark, .text = ""};
     const struct nest_node node = {.kind = NEST_NODE_SCALAR,
                                    .mark = value_mark,
@@ -390,7 +442,8 @@ static bool rebuild_cluster(struct nest_scenario_spec *scenario, struct nest_mar
         const struct nest_edit_spec *edit = &scenario->edit[i];
         if (strncmp(edit->path, "model.", 6) != 0 &&
             !nest_is_knob(&scenario->cluster, edit->path)) {
-            set_value(scenario, edit->path, edit->value, mark, mark, arena, errors);
+            const char *kept;
+            set_value(scenario, edit->path, edit->value, mark, mark, &kept, arena, errors);
         }
     }
     return errors->count + errors->dropped == before;
@@ -403,14 +456,15 @@ const char *nest_set_deferred(struct nest_scenario_spec *scenario, const char *p
     if (!nest_knobs_own(&scenario->cluster, arena)) {
         return NULL;
     }
-    const char *full = set_value(scenario, path, value, mark, value_mark, arena, errors);
+    const char *kept = value;
+    const char *full = set_value(scenario, path, value, mark, value_mark, &kept, arena, errors);
     if (full && nest_is_knob(&scenario->cluster, full) &&
         !rebuild_cluster(scenario, mark, arena, errors)) {
         return NULL;
     }
     if (full) {
         nest_scenario_settle(scenario);
-        full = remember(scenario, full, value, mark, arena) == NEST_OK ? full : NULL;
+        full = remember(scenario, full, kept, mark, arena) == NEST_OK ? full : NULL;
     }
     return full;
 }

@@ -9,7 +9,7 @@
 #include "plan/words.h"
 #include "session/report.h"
 
-enum { TEXT = 64, LEVEL_KNOBS = 3, SETTINGS = 3 };
+enum { TEXT = 64, LEVEL_KNOBS = 3, SETTINGS = 6 };
 
 static const char *format(struct nest_arena *arena, double value, enum nest_unit unit)
 {
@@ -66,34 +66,46 @@ static void add_level(struct nest_knob *out, const struct nest_document *documen
     };
 }
 
-static void add_settings(struct nest_knob *out, const struct nest_document *document,
-                         struct nest_arena *arena)
+/* The memory limit, the batch and the model's sizes; a size that the model does not have (experts
+ * of a dense one, the shape of measured layers) is left out. Returns how many. */
+static int add_settings(struct nest_knob *out, const struct nest_document *document,
+                        struct nest_arena *arena)
 {
     const double limit = (double)document->problem.memory_limit;
-    const int64_t batch = document->scenario.train.global_batch;
-    const int64_t seq = document->scenario.model.seq;
-    const struct nest_knob settings[SETTINGS] = {
-        {.path = "limits.memory",
-         .label = "limit",
-         .name = "memory limit per device",
-         .text = format(arena, limit, NEST_UNIT_BYTES),
-         .exact = format_exact(arena, limit, NEST_UNIT_BYTES)},
-        {.path = "train.global_batch",
-         .label = "batch",
-         .name = "global batch, sequences per step",
-         .text = nest_arena_printf(arena, "%" PRId64, batch),
-         .exact = nest_arena_printf(arena, "%" PRId64, batch)},
-        {.path = "model.seq",
-         .label = "seq",
-         .name = "sequence length, tokens",
-         .text = nest_arena_printf(arena, "%" PRId64, seq),
-         .exact = nest_arena_printf(arena, "%" PRId64, seq)},
+    const struct nest_model_spec *model = &document->scenario.model;
+    const bool shaped = model->profile_layers == 0;
+    const struct {
+        const char *path, *label, *name;
+        int64_t value;
+    } counts[SETTINGS - 1] = {
+        {"train.global_batch", "batch", "global batch, sequences per step",
+         document->scenario.train.global_batch},
+        {"model.seq", "seq", "sequence length, tokens", model->seq},
+        {"model.layers", "layers", "layers of the model", shaped ? model->layers : 0},
+        {"model.hidden", "hidden", "hidden size of the model", shaped ? model->hidden : 0},
+        {"model.experts", "experts", "routed experts of a layer", shaped ? model->experts : 0},
     };
-    for (int i = 0; i < SETTINGS; i++) {
-        out[i] = settings[i];
+    int n = 0;
+    out[n++] = (struct nest_knob){.path = "limits.memory",
+                                  .label = "limit",
+                                  .name = "memory limit per device",
+                                  .text = format(arena, limit, NEST_UNIT_BYTES),
+                                  .exact = format_exact(arena, limit, NEST_UNIT_BYTES)};
+    for (int i = 0; i < SETTINGS - 1; i++) {
+        if (counts[i].value > 0) {
+            const char *text = nest_arena_printf(arena, "%" PRId64, counts[i].value);
+            out[n++] = (struct nest_knob){.path = counts[i].path,
+                                          .label = counts[i].label,
+                                          .name = counts[i].name,
+                                          .text = text,
+                                          .exact = text};
+        }
+    }
+    for (int i = 0; i < n; i++) {
         out[i].kind = NEST_KNOB_SETTING;
         out[i].level = out[i].pin = -1;
     }
+    return n;
 }
 
 /* ---- Pins ---- */
@@ -224,8 +236,7 @@ static const struct nest_knob *list(const struct nest_document *document,
             add_level(&knob[n++], document, (enum nest_knob_kind)kind, level, arena);
         }
     }
-    add_settings(&knob[n], document, arena);
-    n += SETTINGS;
+    n += add_settings(&knob[n], document, arena);
     for (int i = 0; i < CHOICES; i++) {
         add_pin(&knob[n++], &choices[i], document, plan, arena);
     }

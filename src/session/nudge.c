@@ -91,6 +91,41 @@ static const char *next_count(double value, int direction, bool big, struct nest
     return next < 1 || next > 1e12 ? NULL : nest_arena_printf(arena, "%.0f", next);
 }
 
+/* Hidden sizes that the heads divide, unless a head's width is given. */
+static const char *next_hidden(const struct nest_model_spec *model, int direction, bool big,
+                               struct nest_arena *arena)
+{
+    const int64_t unit = model->head_dim_given || model->heads < 1 ? 1 : model->heads;
+    const int64_t wanted = (int64_t)stepped(&octave, (double)model->hidden, direction, big);
+    const int64_t next = wanted / unit * unit;
+    return next < 1 || next == model->hidden ? NULL : nest_arena_printf(arena, "%" PRId64, next);
+}
+
+/* Experts by halves and doubles, never fewer than a token uses. */
+static const char *next_experts(const struct nest_model_spec *model, int direction,
+                                struct nest_arena *arena)
+{
+    const int64_t next = direction > 0 ? model->experts * 2 : model->experts / 2;
+    return next < model->top_k || next > 1 << 16 ? NULL
+                                                 : nest_arena_printf(arena, "%" PRId64, next);
+}
+
+static const char *next_setting(const struct nest_knob *knob, const struct nest_document *document,
+                                int direction, bool big, struct nest_arena *arena)
+{
+    const struct nest_model_spec *model = &document->scenario.model;
+    if (strcmp(knob->path, "limits.memory") == 0) {
+        return next_limit((double)document->problem.memory_limit, direction, big, arena);
+    }
+    if (strcmp(knob->path, "model.hidden") == 0) {
+        return next_hidden(model, direction, big, arena);
+    }
+    if (strcmp(knob->path, "model.experts") == 0) {
+        return next_experts(model, direction, arena);
+    }
+    return next_count(strtod(knob->exact, NULL), direction, big, arena);
+}
+
 /* ---- Pins ---- */
 
 static const char *next_divisor(int64_t batch, int64_t value, int direction,
@@ -170,9 +205,7 @@ const char *nest_knob_neighbour(const struct nest_knob *knob, const struct nest_
         return next_choice(knob, document, direction, big, arena);
     }
     if (knob->kind == NEST_KNOB_SETTING) {
-        return strcmp(knob->path, "limits.memory") == 0
-                   ? next_limit((double)document->problem.memory_limit, direction, big, arena)
-                   : next_count(strtod(knob->exact, NULL), direction, big, arena);
+        return next_setting(knob, document, direction, big, arena);
     }
     const struct nest_level_spec *level = &document->scenario.cluster.level[knob->level];
     switch (knob->kind) {

@@ -31,7 +31,7 @@ enum nest_knob_kind {
     NEST_KNOB_BANDWIDTH,
     NEST_KNOB_OVERSUBSCRIPTION,
     NEST_KNOB_LATENCY,
-    NEST_KNOB_SETTING, /* memory limit, global batch, sequence length */
+    NEST_KNOB_SETTING, /* memory limit, global batch, the model's sizes */
     NEST_KNOB_PIN,     /* a choice of the planner: pinned to a range or free */
     NEST_KNOB_KINDS
 };

@@ -94,9 +94,9 @@ static void faults_are_located(void **state)
                             "cluster.spine.bandwidth\n"},
         {"model.heads=63",
          "--set:1:13: model.heads: hidden 8192 does not divide into 63 heads; expected a divisor "
-         "of hidden, or give head_dim\n"
+         "of hidden, or give head_dim; nearest are 64 heads, or a hidden size of 8190\n"
          "--set:1:13: model.kv_heads: 63 heads do not share 8 key/value heads evenly; expected a "
-         "divisor of heads\n"},
+         "divisor of heads; nearest are 7 key/value heads, or 64 heads\n"},
         {"train.precision=fp4",
          "--set:1:17: train.precision: unknown precision 'fp4'; expected bf16, fp16, fp8 or fp32; "
          "did you mean 'fp8'?\n"},
@@ -198,7 +198,8 @@ static void edits_that_belong_together_are_checked_together(void **state)
     assert_int_equal(load(3, odd, 0, NULL), NEST_BAD_INPUT);
     assert_string_equal(test_input_faults(&input),
                         "--set:1:16: model.kv_heads: 64 heads do not share 7 key/value heads "
-                        "evenly; expected a divisor of heads\n");
+                        "evenly; expected a divisor of heads; nearest are 8 key/value heads, or 63 "
+                        "heads\n");
 }
 
 static void what_follows_is_renewed(void **state)
@@ -222,6 +223,25 @@ static void what_follows_is_renewed(void **state)
     assert_int_equal(nest_set(&scenario, "bandwidth", "400GB/s", mark, &input.arena, &input.errors),
                      NEST_OK);
     assert_value("cluster.node.bandwidth", "400GB/s");
+}
+
+static void a_factor_changes_the_present_value(void **state)
+{
+    (void)state;
+    const char *const sets[] = {"model.layers=2x", "spine.bandwidth=/2", "memory=*0.5",
+                                "global_batch=0.25x", "spine.latency=3x"};
+    assert_int_equal(load(5, sets, 0, NULL), NEST_OK);
+    assert_int_equal(scenario.model.layers, 160);
+    assert_int_equal(scenario.train.global_batch, 256);
+    assert_value("cluster.spine.bandwidth", "25GB/s");
+    assert_value("cluster.spine.latency", "18us");
+    assert_value("limits.memory", "40GiB");
+    /* What is kept is the value, so that a saved scenario does not grow when it is read again. */
+    assert_string_equal(scenario.edit[0].value, "160");
+    const char *const none[] = {"model.layers=0.01x", "model.mlp=2x", "model.layers=x",
+                                "model.layers=/0"};
+    assert_int_equal(load(4, none, 0, NULL), NEST_BAD_INPUT);
+    assert_int_equal(input.errors.count, 4);
 }
 
 static void the_newest_edit_of_a_path_is_kept(void **state)
@@ -288,6 +308,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(edits_that_belong_together_are_checked_together, begin,
                                         end),
         cmocka_unit_test_setup_teardown(what_follows_is_renewed, begin, end),
+        cmocka_unit_test_setup_teardown(a_factor_changes_the_present_value, begin, end),
         cmocka_unit_test_setup_teardown(the_newest_edit_of_a_path_is_kept, begin, end),
         cmocka_unit_test_setup_teardown(a_device_without_bf16_trains_in_fp16, begin, end),
         cmocka_unit_test_setup_teardown(every_value_sets_itself, begin, end),

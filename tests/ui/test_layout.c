@@ -64,10 +64,15 @@ static void panes_never_overlap_nor_leave_the_frame(void **state)
 {
     (void)state;
     static const struct nest_layout_wants wants[] = {
-        {.cluster = 2, .plan = 2, .stages = 1, .step_parts = 0, .alternatives = 0},
-        {.cluster = 4, .plan = 5, .stages = 9, .step_parts = 6, .alternatives = 12},
-        {.cluster = 100, .plan = 7, .stages = 129, .step_parts = 9, .alternatives = 12},
-        {.cluster = 13, .plan = 4, .stages = 65, .step_parts = 9, .alternatives = 1},
+        {.cluster = 2, .settings = 1, .plan = 2, .stages = 1, .step_parts = 0, .alternatives = 0},
+        {.cluster = 4, .settings = 2, .plan = 5, .stages = 9, .step_parts = 6, .alternatives = 12},
+        {.cluster = 100,
+         .settings = 3,
+         .plan = 7,
+         .stages = 129,
+         .step_parts = 9,
+         .alternatives = 12},
+        {.cluster = 13, .settings = 2, .plan = 4, .stages = 65, .step_parts = 9, .alternatives = 1},
     };
     for (size_t i = 0; i < sizeof wants / sizeof wants[0]; i++) {
         for (int width = 1; width <= WIDTH_MAX; width++) {
@@ -82,7 +87,7 @@ static void eighty_by_twenty_four_shows_every_pane(void **state)
 {
     (void)state;
     const struct nest_layout_wants wants = {
-        .cluster = 4, .plan = 5, .stages = 9, .step_parts = 6, .alternatives = 12};
+        .cluster = 4, .settings = 2, .plan = 5, .stages = 9, .step_parts = 6, .alternatives = 12};
     struct nest_layout layout;
     struct nest_rect pane[PANES];
     nest_layout_plan(80, 24, &wants, &layout);
@@ -91,6 +96,7 @@ static void eighty_by_twenty_four_shows_every_pane(void **state)
         assert_true(pane[i].height > 0);
     }
     assert_true(layout.cluster.height >= wants.cluster);
+    assert_true(layout.settings.height >= wants.settings);
     assert_true(layout.plan.height >= wants.plan);
     assert_true(layout.stages.height >= wants.stages);
 }

@@ -64,6 +64,7 @@ static struct nest_layout_wants measure(const struct nest_plan_view *view,
     const int64_t rows = 1 + nest_plan_rows(view, snapshot);
     return (struct nest_layout_wants){
         .cluster = rows < canvas->height ? (int)rows : canvas->height,
+        .settings = nest_plan_setting_rows(snapshot, canvas, nest_layout_left_width(canvas->width)),
         .plan = nest_plan_pin_rows(snapshot, canvas, nest_layout_left_width(canvas->width)),
         .stages = best ? 1 + best->plan.stages : 1,
         .step_parts = nest_plan_step_parts(snapshot),

@@ -43,6 +43,8 @@ void nest_plan_draw_cluster(const struct nest_plan_draw *draw, struct nest_rect 
 void nest_plan_draw_settings(const struct nest_plan_draw *draw, struct nest_rect rect);
 void nest_plan_draw_pins(const struct nest_plan_draw *draw, struct nest_rect rect);
 /* Rows the pins need at that width, heading included. */
+int nest_plan_setting_rows(const struct nest_snapshot *snapshot, const struct nest_canvas *canvas,
+                           int width);
 int nest_plan_pin_rows(const struct nest_snapshot *snapshot, const struct nest_canvas *canvas,
                        int width);
 void nest_plan_draw_alternatives(const struct nest_plan_draw *draw, struct nest_rect rect);

@@ -56,6 +56,13 @@ void nest_plan_draw_settings(const struct nest_plan_draw *draw, struct nest_rect
     (void)flow(draw, draw->snapshot, draw->canvas, rect, NEST_KNOB_SETTING, NEST_PANE_SETTINGS, 0);
 }
 
+int nest_plan_setting_rows(const struct nest_snapshot *snapshot, const struct nest_canvas *canvas,
+                           int width)
+{
+    const struct nest_rect rect = {0, 0, width, 0};
+    return flow(NULL, snapshot, canvas, rect, NEST_KNOB_SETTING, NEST_PANE_SETTINGS, 0);
+}
+
 enum { PIN_COLUMN = 9 };
 
 int nest_plan_pin_rows(const struct nest_snapshot *snapshot, const struct nest_canvas *canvas,
