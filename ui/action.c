@@ -75,7 +75,8 @@ static const struct nest_action_entry table[] = {
     {NEST_ACTION_FIND_NEXT, "find-next", "n", VIEW, NULL, "Find the next one"},
     {NEST_ACTION_FIND_PREVIOUS, "find-previous", "N", VIEW, NULL, "Find the one before"},
     {NEST_ACTION_COMMAND, "command", ":", VIEW, NULL,
-     "Type a command: :set, :pin, :w, :e, :model, :cluster, :q, or the name of any action"},
+     "Type a command: :set, :scale, :deeper, :pin, :w, :e, :model, :cluster, :q, or the name of "
+     "any action"},
     {NEST_ACTION_COPY, "copy", "y", VIEW, NULL,
      "Show and copy the command line that gives the same plan"},
     {NEST_ACTION_SAVE, "save", "s F4", VIEW, "save", "Save the scenario"},
