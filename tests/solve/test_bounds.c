@@ -1,4 +1,4 @@
-/* Every bound is at most what it bounds: over random models with and without experts, on uniform,
+/* Every bound is at most what it bounds: over random chains and models that branch, on uniform,
  * irregular and multi-level clusters, the bound of a family, of a grid, of a sharding and of a
  * whole strategy never exceeds the step time of the best plan that the strategy has. */
 #include <inttypes.h>
@@ -127,6 +127,9 @@ static void widen(struct walk *w, struct test_small *made)
         made->spec.moe_every = 1;
         made->spec.shared_experts = test_random_below(&w->random, 2);
         test_small_expand(made);
+    }
+    if (test_random_below(&w->random, 4) == 0) {
+        test_small_branch(made, w->seed);
     }
     made->cluster.device.collective_launch = 1e-6 * (double)test_random_below(&w->random, 10);
     made->cluster.device.scale_up_reduction = test_random_below(&w->random, 2);

@@ -14,7 +14,7 @@
 #include "solve/solve.h"
 #include "support/small_problem.h"
 
-enum { STAGES_MAX = 8, CHUNKS_MAX = 8 };
+enum { STAGES_MAX = 8, CHUNKS_MAX = 8, GRAPH_MAX = 16 };
 
 /* The plan being tried and the best so far. */
 struct brute {
@@ -23,7 +23,8 @@ struct brute {
     struct nest_arena *scratch; /* of one evaluation */
     struct nest_plan plan;
     struct nest_plan_stage stage[STAGES_MAX];
-    struct nest_range range[STAGES_MAX][CHUNKS_MAX];
+    struct nest_range range[STAGES_MAX][GRAPH_MAX];
+    int stage_of[GRAPH_MAX]; /* of a layer, in a graph */
     int widths;
     int64_t width[8];
     int candidates; /* widths before legality */
@@ -98,11 +99,60 @@ static void each_split(struct brute *b, int c, int from, const int *zeros)
     }
 }
 
-/* Blocks in a chunk: without embedding (layer 0) and head. */
+/* The stages' layers as ranges, from stage_of. False if a stage is left without any. */
+static bool collect_ranges(struct brute *b)
+{
+    for (int i = 0; i < b->plan.stages; i++) {
+        b->stage[i].ranges = 0;
+    }
+    for (int layer = 0; layer < b->problem->model->layers; layer++) {
+        const int i = b->stage_of[layer];
+        struct nest_range *range = &b->range[i][b->stage[i].ranges];
+        if (b->stage[i].ranges > 0 && range[-1].high == layer - 1) {
+            range[-1].high = layer;
+        } else {
+            *range = (struct nest_range){layer, layer};
+            b->stage[i].ranges++;
+        }
+    }
+    for (int i = 0; i < b->plan.stages; i++) {
+        if (b->stage[i].ranges == 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Gives each layer of a graph to a stage that none of its inputs comes after. */
+static void each_part(struct brute *b, int layer, const int *zeros)
+{
+    const struct nest_model *model = b->problem->model;
+    if (layer == model->layers) {
+        if (collect_ranges(b)) {
+            each_mode(b, 0, zeros);
+        }
+        return;
+    }
+    int first = 0;
+    for (int e = 0; e < model->edges; e++) {
+        if (model->edge[e].to == layer && b->stage_of[model->edge[e].from] > first) {
+            first = b->stage_of[model->edge[e].from];
+        }
+    }
+    for (b->stage_of[layer] = first; b->stage_of[layer] < b->plan.stages; b->stage_of[layer]++) {
+        each_part(b, layer + 1, zeros);
+    }
+}
+
+/* Blocks in a chunk: without what lies in front of the blocks, and without the head. */
 static int64_t blocks_in(const struct brute *b, const struct nest_range *range)
 {
-    return range->high - range->low + 1 - (range->low == 0) -
-           (range->high == b->problem->model->layers - 1);
+    const struct nest_model *model = b->problem->model;
+    int64_t blocks = 0;
+    for (int64_t i = range->low; i <= range->high; i++) {
+        blocks += i >= model->lead && i < model->layers - model->trail;
+    }
+    return blocks;
 }
 
 /* As each_split, but keeps only the deals that interleaving allows. */
@@ -123,6 +173,9 @@ static void each_deal(struct brute *b, int c, int from, const int *zeros, const 
         *range = (struct nest_range){from, last};
         const int64_t short_by = columns[stage] - blocks_in(b, range);
         const bool end = c == 0 || c == chunks - 1;
+        if (c == 0 && last < b->problem->model->lead - 1) {
+            continue;
+        }
         if (short_by == 0 || (end && short_by == 1)) {
             each_deal(b, c + 1, last + 1, zeros, columns);
         }
@@ -159,6 +212,8 @@ static void each_place(struct brute *b, int i, const int *zeros)
         if (s->virtual_stages > 1) {
             int64_t columns[STAGES_MAX];
             each_columns(b, 0, columns, zeros);
+        } else if (b->problem->model->edges > 0) {
+            each_part(b, 0, zeros);
         } else {
             each_split(b, 0, 0, zeros);
         }
@@ -313,12 +368,12 @@ static void filter_widths(struct brute *b, int64_t dp)
 /* Interleaving is defined for equal blocks only. */
 static bool equal_blocks(const struct nest_model *model)
 {
-    for (int i = 2; i + 1 < model->layers; i++) {
-        if (model->kind_of[i] != model->kind_of[1]) {
+    for (int i = model->lead + 1; i < model->layers - model->trail; i++) {
+        if (model->kind_of[i] != model->kind_of[model->lead]) {
             return false;
         }
     }
-    return true;
+    return model->lead > 0;
 }
 
 static void each_chunking(struct brute *b, int64_t dp, int pp)
@@ -446,16 +501,21 @@ struct seen {
     int64_t plans; /* by brute force */
 };
 
-static void check_instance(uint64_t seed, bool mixed, struct seen *seen)
+enum family { PLAIN, MIXED, BRANCHING };
+
+static void check_instance(uint64_t seed, enum family family, struct seen *seen)
 {
     struct test_small made;
     struct nest_arena keep = NEST_ARENA_INIT;
     struct nest_arena scratch = NEST_ARENA_INIT;
     struct nest_arena arena = NEST_ARENA_INIT;
-    if (mixed) {
+    if (family == MIXED) {
         test_small_mixed(&made, seed, 6);
     } else {
-        test_small_problem(&made, seed, 7);
+        test_small_problem(&made, seed, family == BRANCHING ? 5 : 7);
+    }
+    if (family == BRANCHING) {
+        test_small_branch(&made, seed);
     }
     struct brute b = {.problem = &made.problem, .keep = &keep, .scratch = &scratch};
     enumerate(&b);
@@ -492,7 +552,7 @@ static void search_equals_brute_force(void **state)
     const int instances = test_instances(300);
     struct seen seen = {0};
     for (int i = 0; i < instances; i++) {
-        check_instance(seed + (uint64_t)i, false, &seen);
+        check_instance(seed + (uint64_t)i, PLAIN, &seen);
     }
     print_message("%d instances from seed %" PRIu64 ": %d feasible, %" PRId64
                   " plans by brute force\n",
@@ -509,7 +569,7 @@ static void mixed_clusters_equal_brute_force(void **state)
     const int instances = test_instances(100);
     struct seen seen = {0};
     for (int i = 0; i < instances; i++) {
-        check_instance(seed + (uint64_t)i, true, &seen);
+        check_instance(seed + (uint64_t)i, MIXED, &seen);
     }
     print_message("%d instances from seed %" PRIu64
                   ": %d feasible, %d of them mixed, %d best without some kind, %" PRId64
@@ -517,6 +577,22 @@ static void mixed_clusters_equal_brute_force(void **state)
                   instances, seed, seen.found, seen.mixed, seen.without, seen.plans);
     assert_true(seen.mixed > instances / 10);
     assert_true(seen.without > instances / 100);
+}
+
+/* Image towers, encoder-decoders and graphs of measured layers. */
+static void branching_models_equal_brute_force(void **state)
+{
+    (void)state;
+    const uint64_t seed = test_seed();
+    const int instances = test_instances(150);
+    struct seen seen = {0};
+    for (int i = 0; i < instances; i++) {
+        check_instance(seed + (uint64_t)i, BRANCHING, &seen);
+    }
+    print_message("%d instances from seed %" PRIu64 ": %d feasible, %" PRId64
+                  " plans by brute force\n",
+                  instances, seed, seen.found, seen.plans);
+    assert_true(seen.found > instances / 5);
 }
 
 /* What must be changed is said, and true: the named memory limit is feasible and a byte less is not
@@ -549,6 +625,7 @@ int main(void)
         cmocka_unit_test(infeasible_says_why),
         cmocka_unit_test(search_equals_brute_force),
         cmocka_unit_test(mixed_clusters_equal_brute_force),
+        cmocka_unit_test(branching_models_equal_brute_force),
     };
     return cmocka_run_group_tests_name("solve", tests, NULL, NULL);
 }

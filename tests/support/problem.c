@@ -113,9 +113,9 @@ struct nest_stage_cost test_problem_stage(struct test_problem *test, int first, 
                                           enum nest_recompute recompute, int64_t in_flight)
 {
     struct nest_cost_table table;
-    void *memory =
-        nest_arena_alloc(&test->cluster.arena, 1,
-                         nest_cost_table_bytes(test->model.layers, test->model.cuts, test->cluster.tree.levels));
+    void *memory = nest_arena_alloc(
+        &test->cluster.arena, 1,
+        nest_cost_table_bytes(test->model.layers, test->model.cuts, test->cluster.tree.levels));
     if (!memory) {
         abort();
     }

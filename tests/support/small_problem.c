@@ -118,6 +118,74 @@ void test_small_problem(struct test_small *made, uint64_t seed, int64_t devices)
     random_pins(&random, problem);
 }
 
+static struct nest_profile_layer random_layer(struct test_random *random, struct nest_arena *arena)
+{
+    struct nest_profile_entry *entry = NEST_NEW(arena, struct nest_profile_entry, 3);
+    const double size = (double)(1 + below(random, 8));
+    for (int i = 0; i < 3; i++) {
+        const double part = (double)(1 << i);
+        entry[i] = (struct nest_profile_entry){
+            .tp = 1 << i,
+            .fw = 1e-4 * size / part,
+            .bw = 1e-4 * (double)(1 + below(random, 16)) / part,
+            .weight_bytes = 1e6 * (double)below(random, 4) / part,
+            .activation_bytes = 1e6 * size / part,
+            .boundary_bytes = 1e5 * (double)(1 + below(random, 8)),
+        };
+    }
+    return (struct nest_profile_layer){.name = "layer", .times = 1, .entries = 3, .entry = entry};
+}
+
+/* One layer feeds all that no other layer feeds. */
+static void random_graph(struct test_random *random, struct test_small *made)
+{
+    struct nest_model_spec *spec = &made->spec;
+    const int layers = 3 + (int)below(random, 3);
+    struct nest_profile_layer *layer = NEST_NEW(&made->arena, struct nest_profile_layer, layers);
+    struct nest_edge_spec *edge = NEST_NEW(&made->arena, struct nest_edge_spec, layers * layers);
+    *spec = (struct nest_model_spec){.name = "graph", .seq = 64, .heads = 4, .graph = true};
+    for (int to = 0; to < layers; to++) {
+        const int before = spec->edges;
+        layer[to] = random_layer(random, &made->arena);
+        for (int from = 0; from < to; from++) {
+            if (below(random, 3) == 0) {
+                edge[spec->edges++] = (struct nest_edge_spec){from, to};
+            }
+        }
+        if (spec->edges == before && to > 1) {
+            edge[spec->edges++] = (struct nest_edge_spec){0, to};
+        }
+    }
+    spec->profile_layers = layers;
+    spec->profile = layer;
+    spec->edge = edge;
+    spec->profile_collectives_included = true;
+}
+
+void test_small_branch(struct test_small *made, uint64_t seed)
+{
+    struct test_random random = {seed * UINT64_C(0x9FB21C651E98DF25)};
+    struct nest_model_spec *spec = &made->spec;
+    const int64_t kind = below(&random, 3);
+    if (kind == 0) {
+        spec->layers = 1 + below(&random, 2);
+        spec->dense_layers = 0;
+        spec->vision = (struct nest_vision_spec){.layers = 1,
+                                                 .hidden = 64 << below(&random, 3),
+                                                 .ffn = 256,
+                                                 .heads = 4,
+                                                 .tokens = 64 << below(&random, 4),
+                                                 .patch = 4,
+                                                 .projection = 1};
+    } else if (kind == 1) {
+        spec->layers = 2 + below(&random, 3);
+        spec->encoder_layers = 1 + below(&random, spec->layers - 1);
+    } else {
+        random_graph(&random, made);
+    }
+    test_small_expand(made);
+}
+
 /* Two levels of two or three groups, whatever there was before. */
 static void reshape(struct test_random *random, struct nest_cluster_spec *spec)
 {

@@ -24,6 +24,10 @@ void test_small_mixed(struct test_small *made, uint64_t seed, int64_t devices);
 /* Expands the model again after spec was changed. */
 void test_small_expand(struct test_small *made);
 
+/* Gives the problem a model that branches instead: an image tower beside the embedding, an encoder
+ * in front of a decoder, or a graph of at most five measured layers. */
+void test_small_branch(struct test_small *made, uint64_t seed);
+
 void test_small_free(struct test_small *made);
 
 #endif
