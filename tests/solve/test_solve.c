@@ -413,11 +413,15 @@ static void each_family(struct brute *b)
     const struct nest_model_spec *model = b->problem->model->spec;
     struct nest_strategy *s = &b->plan.strategy;
     const int64_t widest = b->candidate[b->candidates - 1];
-    for (s->cp = 1; s->cp <= 16; s->cp *= 2) {
+    /* Layers measured at one microbatch are cut into no more, unless a pin says so. */
+    const bool measured = model->profile_layers > 0;
+    const int64_t most_cp = measured && b->problem->pins.pin[NEST_PIN_CP].count == 0 ? 1 : 16;
+    const int64_t most = measured && b->problem->pins.pin[NEST_PIN_MICRO_BATCH].count == 0 ? 1 : 16;
+    for (s->cp = 1; s->cp <= most_cp; s->cp *= 2) {
         for (s->ep = 1; s->ep <= (model->experts > 1 ? model->experts : 1); s->ep++) {
             for (s->etp = 1; s->etp <= (model->experts > 1 ? widest : 1); s->etp++) {
                 for (int sp = 0; sp <= (widest > 1); sp++) {
-                    for (s->micro_batch = 1; s->micro_batch <= 16; s->micro_batch *= 2) {
+                    for (s->micro_batch = 1; s->micro_batch <= most; s->micro_batch *= 2) {
                         s->sp = sp;
                         if (pinned(b, NEST_PIN_CP, s->cp) && pinned(b, NEST_PIN_EP, s->ep) &&
                             pinned(b, NEST_PIN_ETP, s->etp) && pinned(b, NEST_PIN_SP, sp) &&
@@ -584,7 +588,7 @@ static void branching_models_equal_brute_force(void **state)
 {
     (void)state;
     const uint64_t seed = test_seed();
-    const int instances = test_instances(150);
+    const int instances = test_instances(200);
     struct seen seen = {0};
     for (int i = 0; i < instances; i++) {
         check_instance(seed + (uint64_t)i, BRANCHING, &seen);

@@ -136,7 +136,16 @@ static struct nest_profile_layer random_layer(struct test_random *random, struct
     return (struct nest_profile_layer){.name = "layer", .times = 1, .entries = 3, .entry = entry};
 }
 
-/* One layer feeds all that no other layer feeds. */
+static bool has_consumer(const struct nest_edge_spec *edge, int edges, int layer)
+{
+    bool has = false;
+    for (int e = 0; e < edges; e++) {
+        has = has || edge[e].from == layer;
+    }
+    return has;
+}
+
+/* The last layer consumes whatever no other layer does, so that the graph is connected. */
 static void random_graph(struct test_random *random, struct test_small *made)
 {
     struct nest_model_spec *spec = &made->spec;
@@ -145,15 +154,16 @@ static void random_graph(struct test_random *random, struct test_small *made)
     struct nest_edge_spec *edge = NEST_NEW(&made->arena, struct nest_edge_spec, layers * layers);
     *spec = (struct nest_model_spec){.name = "graph", .seq = 64, .heads = 4, .graph = true};
     for (int to = 0; to < layers; to++) {
-        const int before = spec->edges;
         layer[to] = random_layer(random, &made->arena);
         for (int from = 0; from < to; from++) {
             if (below(random, 3) == 0) {
                 edge[spec->edges++] = (struct nest_edge_spec){from, to};
             }
         }
-        if (spec->edges == before && to > 1) {
-            edge[spec->edges++] = (struct nest_edge_spec){0, to};
+    }
+    for (int from = 0; from + 1 < layers; from++) {
+        if (!has_consumer(edge, spec->edges, from)) {
+            edge[spec->edges++] = (struct nest_edge_spec){from, layers - 1};
         }
     }
     spec->profile_layers = layers;
