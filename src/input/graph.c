@@ -457,6 +457,39 @@ static void note_uneven(struct work *w, const struct nest_level_spec *level, dou
     }
 }
 
+/* Devices with several ports as wide as the innermost level: planes, which one flow cannot add up.
+ */
+static void note_planes(const struct work *w, const struct nest_level_spec *level,
+                        struct nest_cluster_spec *out)
+{
+    const struct nest_graph *g = w->graph;
+    double *ports = NEST_NEW(w->scratch, double, g->devices);
+    for (int i = 0; ports && i < g->links; i++) {
+        const struct nest_graph_link *link = &g->link[i];
+        const double rate = link->bandwidth * (double)link->times;
+        if (link->bandwidth >= level->bandwidth && link->from < g->devices) {
+            ports[link->from] += rate;
+        }
+        if (link->bandwidth >= level->bandwidth && link->to < g->devices) {
+            ports[link->to] += rate;
+        }
+    }
+    double least = ports ? ports[0] : 0;
+    for (int d = 1; ports && d < g->devices; d++) {
+        least = ports[d] < least ? ports[d] : least;
+    }
+    if (level->kind == NEST_LEVEL_SWITCH && least > 1.001 * level->bandwidth) {
+        char all[32];
+        char one[32];
+        add_note(out,
+                 nest_arena_printf(
+                     w->arena,
+                     "inside %s, a device has %s over parallel ports; one flow takes one, %s",
+                     level->name, nest_unit_format(least, NEST_UNIT_BANDWIDTH, all, sizeof all),
+                     nest_unit_format(level->bandwidth, NEST_UNIT_BANDWIDTH, one, sizeof one)));
+    }
+}
+
 static bool fill_level(struct work *w, const int *order, int l, struct nest_cluster_spec *out)
 {
     struct nest_level_spec *level = &out->level[l];
@@ -474,6 +507,7 @@ static bool fill_level(struct work *w, const int *order, int l, struct nest_clus
     }
     if (l == 0) {
         direct_links(w, level);
+        note_planes(w, level, out);
         return true;
     }
     double narrow;

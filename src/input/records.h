@@ -36,6 +36,13 @@ void nest_cluster_read(struct nest_field_reader *reader, const struct nest_node 
 void nest_plan_read(struct nest_field_reader *reader, const struct nest_node *root,
                     struct nest_plan_spec *out);
 
+/* `levels:` of a cluster, innermost first. */
+void nest_levels_read(struct nest_field_reader *reader, const struct nest_node *node, void *record);
+
+/* A device given in place, by shipped name or by path; NULL after a fault. */
+const struct nest_device_spec *nest_device_of(struct nest_field_reader *reader,
+                                              const struct nest_node *node);
+
 /* `graph:` of a cluster: devices, switches and links, which become its levels. */
 void nest_graph_read(struct nest_field_reader *reader, const struct nest_node *node, void *record);
 

@@ -133,6 +133,64 @@ static void dragonfly(void **state)
     end(&f);
 }
 
+/* Two planes: every one of 4 devices has a 25 GB/s port at the switch of either plane. One flow
+ * takes one plane; all together have both, which is a note. Cut one plane off and nothing else
+ * changes. */
+static void dual_plane(void **state)
+{
+    (void)state;
+    for (int planes = 1; planes <= 2; planes++) {
+        struct fabric f;
+        begin(&f, 4, planes);
+        for (int d = 0; d < 4; d++) {
+            for (int p = 0; p < planes; p++) {
+                join(&f, d, 4 + p, 25 * GB, 1e-6);
+            }
+        }
+        assert_int_equal(settle(&f), NEST_OK);
+        assert_int_equal(f.spec.levels, 1);
+        assert_true(f.spec.level[0].bandwidth == 25 * GB);
+        assert_int_equal(f.spec.notes, planes - 1);
+        end(&f);
+    }
+}
+
+/* Worked by hand. Devices 0, 1, 2 hang at switch a and 3, 4 at b, with 100 GB/s each; a and b are
+ * joined at 40 GB/s and over c at 30; device 5 hangs at both a and b with 25 GB/s.
+ *   widest paths: 100 below a switch, 40 between a's and b's, 25 to device 5: three levels
+ *   out of a's three devices: 40 + 30 + 25 = 95 GB/s, where three flows of 40 want 120: 120/95
+ *   out of b's two: 95 GB/s too, and they want 80
+ *   out of all five: 2 * 25 = 50 GB/s to device 5, where five flows of 25 want 125: 2.5 */
+static void a_graph_worked_by_hand(void **state)
+{
+    (void)state;
+    enum { A = 6, B, C };
+    struct fabric f;
+    begin(&f, 6, 3);
+    for (int d = 0; d < 5; d++) {
+        join(&f, d, d < 3 ? A : B, 100 * GB, 1e-6);
+    }
+    join(&f, A, B, 40 * GB, 1e-6);
+    join(&f, A, C, 30 * GB, 1e-6);
+    join(&f, C, B, 30 * GB, 1e-6);
+    join(&f, 5, A, 25 * GB, 1e-6);
+    join(&f, 5, B, 25 * GB, 1e-6);
+    assert_int_equal(settle(&f), NEST_OK);
+    assert_int_equal(f.tree.levels, 3);
+    assert_int_equal(f.tree.devices, 6);
+    assert_true(f.tree.level[0].bandwidth == 100 * GB);
+    assert_true(f.tree.level[1].bandwidth == 40 * GB);
+    assert_true(f.tree.level[2].bandwidth == 25 * GB);
+    assert_true(fabs(f.tree.level[1].oversubscription - 120.0 / 95.0) < 1e-9);
+    assert_true(fabs(f.tree.level[2].oversubscription - 2.5) < 1e-9);
+    assert_true(fabs(f.tree.level[0].latency - 2e-6) < 1e-12);
+    assert_true(fabs(f.tree.level[1].latency - 3e-6) < 1e-12);
+    assert_int_equal(nest_cluster_meet(&f.tree, 0, 2), 0);
+    assert_int_equal(nest_cluster_meet(&f.tree, 2, 3), 1);
+    assert_int_equal(nest_cluster_meet(&f.tree, 0, 5), 2);
+    end(&f);
+}
+
 /* Devices joined directly: a ring of 6, every pair of 4, a line of 3. */
 static void direct_links_become_rings_and_meshes(void **state)
 {
@@ -292,6 +350,58 @@ static void widest_paths(const struct nest_graph *g, double width[MOST][MOST])
     }
 }
 
+static double some_rate(struct test_random *random)
+{
+    static const double RATE[] = {10, 10, 25, 50, 100};
+    return RATE[test_random_below(random, 5)] * GB;
+}
+
+/* Groups of routers joined all to all, and a link or two between any two groups. */
+static void draw_dragonfly(struct fabric *f, struct test_random *random)
+{
+    const int groups = 2 + (int)test_random_below(random, 2);
+    const int routers = 1 + (int)test_random_below(random, 2);
+    const int hosts = 1 + (int)test_random_below(random, 2);
+    const int devices = groups * routers * hosts;
+    begin(f, devices, groups * routers);
+    for (int d = 0; d < devices; d++) {
+        join(f, d, devices + d / hosts, some_rate(random), 1e-6);
+    }
+    for (int a = 0; a < groups * routers; a++) {
+        for (int b = a + 1; b < groups * routers && b / routers == a / routers; b++) {
+            join(f, devices + a, devices + b, some_rate(random), 1e-6);
+        }
+    }
+    for (int a = 0; a < groups; a++) {
+        for (int b = a + 1; b < groups; b++) {
+            const int64_t links = 1 + test_random_below(random, 2);
+            for (int64_t i = 0; i < links; i++) {
+                join(f, devices + a * routers + (int)test_random_below(random, routers),
+                     devices + b * routers + (int)test_random_below(random, routers),
+                     some_rate(random), 2e-6);
+            }
+        }
+    }
+}
+
+/* Two planes of leaves and a spine; every device has a port in each, not always as fast. */
+static void draw_planes(struct fabric *f, struct test_random *random)
+{
+    const int leaves = 1 + (int)test_random_below(random, 2);
+    const int hosts = 2 + (int)test_random_below(random, 3);
+    const int devices = leaves * hosts;
+    begin(f, devices, 2 * (leaves + 1));
+    for (int p = 0; p < 2; p++) {
+        const int first = devices + p * (leaves + 1);
+        for (int d = 0; d < devices; d++) {
+            join(f, d, first + d / hosts, some_rate(random), 1e-6);
+        }
+        for (int i = 0; i < leaves; i++) {
+            join(f, first + i, first + leaves, some_rate(random), 1e-6);
+        }
+    }
+}
+
 static void draw(struct fabric *f, struct test_random *random)
 {
     static const double RATE[] = {10, 10, 25, 50, 100};
@@ -370,9 +480,15 @@ static void levels_are_never_optimistic(void **state)
     (void)state;
     struct test_random random = {20260430};
     print_message("seed %llu\n", (unsigned long long)random.state);
-    for (int trial = 0; trial < 3000; trial++) {
+    for (int trial = 0; trial < 4000; trial++) {
         struct fabric f;
-        draw(&f, &random);
+        if (trial % 4 == 2) {
+            draw_dragonfly(&f, &random);
+        } else if (trial % 4 == 3) {
+            draw_planes(&f, &random);
+        } else {
+            draw(&f, &random);
+        }
         assert_int_equal(settle(&f), NEST_OK);
         check_groups(&f);
         check_pairs(&f);
@@ -386,6 +502,8 @@ int main(void)
         cmocka_unit_test(leaf_and_spine),
         cmocka_unit_test(two_datacenters),
         cmocka_unit_test(dragonfly),
+        cmocka_unit_test(dual_plane),
+        cmocka_unit_test(a_graph_worked_by_hand),
         cmocka_unit_test(direct_links_become_rings_and_meshes),
         cmocka_unit_test(uneven_leaves_stay_uneven),
         cmocka_unit_test(unreachable_devices_are_named),
