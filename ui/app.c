@@ -15,6 +15,7 @@ void nest_app_open(struct nest_app *app, struct nest_session *session, struct ne
     *app = (struct nest_app){.session = session, .screen = screen};
     nest_plan_view_init(&app->plan);
     (void)nest_console_open(session, &app->console);
+    (void)nest_watch_open(session, app->console, &app->watch);
     nest_lua_view_init(&app->lua, app->console);
     nest_app_refresh(app);
     if (app->snapshot) {
@@ -30,6 +31,7 @@ void nest_app_close(struct nest_app *app)
     nest_history_free(&app->finds);
     nest_history_free(&app->values);
     nest_history_free(&app->files);
+    nest_watch_close(app->watch);
     nest_console_close(app->console);
     nest_session_close(app->session);
 }
@@ -44,19 +46,6 @@ static struct nest_hotspots *hotspots_of(struct nest_app *app)
     return app->view == NEST_VIEW_LUA ? &app->lua.hotspots : &app->plan.hotspots;
 }
 
-void nest_app_refresh(struct nest_app *app)
-{
-    if (app->console) {
-        (void)nest_console_collect(app->console);
-    }
-    const struct nest_snapshot *snapshot = nest_session_snapshot(app->session);
-    if (snapshot) {
-        nest_snapshot_release(app->snapshot);
-        app->snapshot = snapshot;
-        nest_plan_view_settle(&app->plan, snapshot);
-    }
-}
-
 /* ---- Messages ---- */
 
 void nest_app_say(struct nest_app *app, enum nest_role role, const char *format, ...)
@@ -66,6 +55,40 @@ void nest_app_say(struct nest_app *app, enum nest_role role, const char *format,
     (void)vsnprintf(app->message, sizeof app->message, format, args);
     va_end(args);
     app->message_role = role;
+}
+
+static void say_notice(struct nest_app *app, const struct nest_notice *notice)
+{
+    if (notice->text[0]) {
+        nest_app_say(app, notice->bad ? NEST_ROLE_BAD : NEST_ROLE_GOOD, "%s", notice->text);
+    }
+}
+
+void nest_app_refresh(struct nest_app *app)
+{
+    struct nest_notice notice = {.text = ""};
+    if (app->console) {
+        (void)nest_console_collect(app->console);
+    }
+    if (app->watch) {
+        nest_watch_collect(app->watch, &notice);
+        say_notice(app, &notice);
+    }
+    const struct nest_snapshot *snapshot = nest_session_snapshot(app->session);
+    if (snapshot) {
+        nest_snapshot_release(app->snapshot);
+        app->snapshot = snapshot;
+        nest_plan_view_settle(&app->plan, snapshot);
+    }
+}
+
+void nest_app_look(struct nest_app *app)
+{
+    struct nest_notice notice;
+    if (app->watch) {
+        nest_watch_look(app->watch, &notice);
+        say_notice(app, &notice);
+    }
 }
 
 bool nest_app_report(struct nest_app *app, enum nest_status status,

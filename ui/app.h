@@ -3,6 +3,7 @@
 #define NEST_UI_APP_H
 
 #include "session/session.h"
+#include "session/watch.h"
 #include "ui/input.h"
 #include "ui/screen.h"
 #include "ui/views/frame.h"
@@ -26,6 +27,7 @@ struct nest_app {
     struct nest_session *session;
     const struct nest_snapshot *snapshot; /* owned */
     struct nest_console *console;         /* NULL: there is none, as memory was out */
+    struct nest_watch *watch;             /* of the scenario's files; NULL likewise */
     enum nest_view view;
     struct nest_plan_view plan;
     struct nest_lua_view lua;
@@ -55,6 +57,9 @@ void nest_app_handle(struct nest_app *app, const struct nest_event *event);
 
 /* Takes the newest snapshot. */
 void nest_app_refresh(struct nest_app *app);
+
+/* Looks whether the scenario's files were saved. */
+void nest_app_look(struct nest_app *app);
 
 /* Draws everything. */
 void nest_app_draw(struct nest_app *app, struct nest_canvas *canvas);

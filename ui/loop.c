@@ -6,7 +6,7 @@
 
 #include "ui/app.h"
 
-enum { TERMINAL, SIGNALS, SESSION, SOURCES };
+enum { TERMINAL, SIGNALS, SESSION, FILES, SOURCES };
 
 /* The status that a shell reports for a process ended by the signal. */
 static int status_of(int number)
@@ -62,10 +62,15 @@ int nest_app_run(struct nest_app *app)
         [TERMINAL] = {.fd = STDIN_FILENO, .events = POLLIN},
         [SIGNALS] = {.fd = app->screen->signals, .events = POLLIN},
         [SESSION] = {.fd = nest_session_descriptor(app->session), .events = POLLIN},
+        [FILES] = {.fd = -1, .events = POLLIN},
     };
+    if (app->watch) {
+        source[FILES].fd = nest_watch_descriptor(app->watch);
+    }
     while (!app->done) {
         draw(app, &canvas);
-        if (poll(source, SOURCES, -1) < 0 && errno != EINTR) {
+        const int ready = poll(source, SOURCES, app->watch ? nest_watch_timeout(app->watch) : -1);
+        if (ready < 0 && errno != EINTR) {
             break;
         }
         take_signals(app);
@@ -76,6 +81,9 @@ int nest_app_run(struct nest_app *app)
         }
         if (source[SESSION].revents & POLLIN) {
             nest_app_refresh(app);
+        }
+        if (ready == 0 || source[FILES].revents & POLLIN) {
+            nest_app_look(app);
         }
     }
     nest_canvas_free(&canvas);

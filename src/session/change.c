@@ -253,7 +253,11 @@ void nest_change_explain(const struct nest_answer *earlier, const struct nest_an
     const struct nest_solution *after = nest_answer_best(answer);
     const struct nest_solution *kept = nest_answer_best(recosted);
     struct nest_change *change = &answer->change;
+    const char *cause = answer->document->cause;
     change->edit = nest_change_edits(earlier->document, answer->document, arena);
+    if (!change->edit && cause) {
+        change->edit = nest_arena_strdup(arena, cause);
+    }
     change->before = before ? before->prediction.step : 0;
     change->after = after ? after->prediction.step : 0;
     change->kept = kept && kept->prediction.feasible ? kept->prediction.step : 0;

@@ -44,6 +44,18 @@ enum nest_status nest_session_read(const struct nest_session *session,
                                    const struct nest_scenario_request *request,
                                    struct nest_document **out, struct nest_errors *errors);
 
+/* The scenario of `text` with everything that it names read anew, filed as current is. From any
+ * thread. */
+enum nest_status nest_session_reread(const struct nest_session *session,
+                                     const struct nest_document *current, const char *text,
+                                     size_t length, struct nest_document **out,
+                                     struct nest_errors *errors);
+
+/* Makes a document that was read from files the next step, because `cause` was saved; with saved it
+ * is also what its scenario's file holds. Takes the reference over. */
+enum nest_status nest_session_replace(struct nest_session *session, struct nest_document *document,
+                                      const char *cause, bool saved);
+
 /* Appends document (its reference is taken over) after the current one, dropping what could be
  * redone. */
 enum nest_status nest_session_push(struct nest_session *session, struct nest_document *document);

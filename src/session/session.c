@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "input/doc.h"
 #include "input/set.h"
 #include "script/scripts.h"
 #include "script/topology.h"
@@ -90,6 +91,21 @@ enum nest_status nest_session_commit(struct nest_session *session, struct nest_d
         return status;
     }
     status = nest_session_push(session, document);
+    if (status == NEST_OK) {
+        nest_session_want(session);
+    }
+    return status;
+}
+
+enum nest_status nest_session_replace(struct nest_session *session, struct nest_document *document,
+                                      const char *cause, bool saved)
+{
+    document->cause = nest_arena_printf(&document->arena, "%s saved", cause);
+    const enum nest_status status = nest_session_push(session, document);
+    if (status == NEST_OK && saved) {
+        nest_document_release(session->saved);
+        session->saved = nest_document_retain(document);
+    }
     if (status == NEST_OK) {
         nest_session_want(session);
     }
@@ -183,6 +199,49 @@ static struct nest_session *create(const struct nest_session_options *options)
     return session;
 }
 
+/* Ends the reading of a document: its scripts, its file, its problem. On failure the document is
+ * released. */
+static enum nest_status end_reading(const struct nest_session *session, enum nest_status status,
+                                    const char *file, struct nest_document **document,
+                                    struct nest_errors *errors)
+{
+    struct nest_scenario_spec *scenario = &(*document)->scenario;
+    if (status == NEST_OK) {
+        const struct nest_scripts_options options = {.library = &session->library};
+        scenario->cluster.device = &scenario->device;
+        status = nest_scripts_open(&options, scenario->scripts, scenario->script,
+                                   &(*document)->scripts, errors);
+    }
+    if (status == NEST_OK) {
+        status = nest_document_rename(*document, file) ? nest_document_finish(*document, errors)
+                                                       : NEST_NO_MEMORY;
+    }
+    if (status != NEST_OK) {
+        nest_document_release(*document);
+        *document = NULL;
+    }
+    return status;
+}
+
+enum nest_status nest_session_reread(const struct nest_session *session,
+                                     const struct nest_document *current, const char *text,
+                                     size_t length, struct nest_document **out,
+                                     struct nest_errors *errors)
+{
+    *out = nest_document_new();
+    if (!*out) {
+        return NEST_NO_MEMORY;
+    }
+    const struct nest_node *root = NULL;
+    enum nest_status status =
+        nest_doc_parse("the scenario", text, length, &(*out)->arena, &root, errors);
+    if (status == NEST_OK) {
+        status = nest_scenario_from_tree(&session->library, root, &(*out)->arena, &(*out)->scenario,
+                                         errors);
+    }
+    return end_reading(session, status, current->root->file, out, errors);
+}
+
 /* A document of its own from files and names. */
 enum nest_status nest_session_read(const struct nest_session *session,
                                    const struct nest_scenario_request *request,
@@ -192,23 +251,9 @@ enum nest_status nest_session_read(const struct nest_session *session,
     if (!*out) {
         return NEST_NO_MEMORY;
     }
-    enum nest_status status =
+    const enum nest_status status =
         nest_load_scenario(&session->library, request, &(*out)->arena, &(*out)->scenario, errors);
-    if (status == NEST_OK) {
-        const struct nest_scripts_options options = {.library = &session->library};
-        (*out)->scenario.cluster.device = &(*out)->scenario.device;
-        status = nest_scripts_open(&options, (*out)->scenario.scripts, (*out)->scenario.script,
-                                   &(*out)->scripts, errors);
-    }
-    if (status == NEST_OK) {
-        status = nest_document_rename(*out, request->scenario) ? nest_document_finish(*out, errors)
-                                                               : NEST_NO_MEMORY;
-    }
-    if (status != NEST_OK) {
-        nest_document_release(*out);
-        *out = NULL;
-    }
-    return status;
+    return end_reading(session, status, request->scenario, out, errors);
 }
 
 enum nest_status nest_session_open(const struct nest_session_options *options,
