@@ -73,6 +73,7 @@ static void open_world(struct world *world)
     assert_int_equal(nest_session_open(&options, &world->session, &errors), NEST_OK);
     assert_int_equal(nest_console_open(world->session, &world->console), NEST_OK);
     assert_int_equal(nest_watch_open(world->session, world->console, &world->watch), NEST_OK);
+    nest_session_wait(world->session);
 }
 
 static void close_world(struct world *world)
@@ -126,6 +127,7 @@ static void set(struct world *world, const char *path, const char *text)
     struct nest_errors errors;
     nest_errors_init(&errors, &world->arena);
     assert_int_equal(nest_session_set(world->session, path, text, &errors), NEST_OK);
+    nest_session_wait(world->session);
 }
 
 static void a_saved_script_is_read_again_with_edits_kept(void **state)
