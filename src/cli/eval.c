@@ -36,10 +36,10 @@ const struct nest_command nest_command_eval = {
     .run = run,
 };
 
-static bool explain(struct nest_cli *cli, const struct nest_document *document)
+static bool explain(struct nest_cli *cli, const struct nest_outcome *outcome)
 {
     struct nest_strbuf text = NEST_STRBUF_INIT(1 << 20);
-    nest_explain(document->problem, document->plan, document->prediction, &text);
+    nest_explain(outcome->problem, outcome->plan, outcome->prediction, &text);
     const bool whole = !text.failed;
     if (whole) {
         (void)fprintf(cli->out, "\n%s", nest_strbuf_text(&text));
@@ -55,7 +55,7 @@ static int run(struct nest_cli *cli)
     if (status != NEST_OK) {
         return nest_cli_fail(cli, status);
     }
-    const struct nest_document document = {
+    const struct nest_outcome outcome = {
         .scenario = &planned.loaded.scenario,
         .problem = &planned.loaded.problem,
         .plan = &planned.plan,
@@ -63,18 +63,18 @@ static int run(struct nest_cli *cli)
         .assumed = planned.assumed,
     };
     if (nest_args_has(&cli->args, NEST_OPT_JSON)) {
-        if (!nest_cli_json(cli, &document)) {
+        if (!nest_cli_json(cli, &outcome)) {
             return NEST_EXIT_BAD;
         }
     } else {
         struct nest_binding binding;
-        if (!nest_plan_bind(document.problem, &planned.plan, &planned.prediction, &cli->arena,
+        if (!nest_plan_bind(outcome.problem, &planned.plan, &planned.prediction, &cli->arena,
                             &binding)) {
             return nest_cli_fail(cli, NEST_NO_MEMORY);
         }
-        const struct nest_report report = {&document, &binding, 0};
+        const struct nest_report report = {&outcome, &binding, 0};
         nest_report_write(&report, nest_style_for(cli), cli->out);
-        if (nest_args_has(&cli->args, NEST_OPT_EXPLAIN) && !explain(cli, &document)) {
+        if (nest_args_has(&cli->args, NEST_OPT_EXPLAIN) && !explain(cli, &outcome)) {
             return nest_cli_fail(cli, NEST_NO_MEMORY);
         }
     }

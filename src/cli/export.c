@@ -105,11 +105,11 @@ static int run(struct nest_cli *cli)
     if (!json) {
         return write_format(cli, format, &planned);
     }
-    const struct nest_document document = {
+    const struct nest_outcome outcome = {
         .scenario = &planned.loaded.scenario,
         .problem = &planned.loaded.problem,
         .plan = &planned.plan,
         .prediction = &planned.prediction,
     };
-    return nest_cli_json(cli, &document) ? NEST_EXIT_DONE : NEST_EXIT_BAD;
+    return nest_cli_json(cli, &outcome) ? NEST_EXIT_DONE : NEST_EXIT_BAD;
 }

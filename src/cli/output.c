@@ -6,15 +6,15 @@
 
 enum { DOCUMENT_MAX = 1 << 28 };
 
-bool nest_cli_json(struct nest_cli *cli, const struct nest_document *document)
+bool nest_cli_json(struct nest_cli *cli, const struct nest_outcome *outcome)
 {
     struct nest_strbuf text = NEST_STRBUF_INIT(DOCUMENT_MAX);
-    nest_json_document(document, &text);
+    nest_json_document(outcome, &text);
     const bool whole = !text.failed;
     if (whole) {
         (void)fputs(nest_strbuf_text(&text), cli->out);
     } else {
-        nest_cli_warn(cli, "the document is too large");
+        nest_cli_warn(cli, "the outcome is too large");
     }
     nest_strbuf_free(&text);
     return whole;

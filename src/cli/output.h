@@ -5,8 +5,8 @@
 #include "cli/scenario.h"
 #include "export/json.h"
 
-/* The document as JSON on out. Returns false (and says so) when memory is out. */
-bool nest_cli_json(struct nest_cli *cli, const struct nest_document *document);
+/* The outcome as JSON on out. Returns false (and says so) when memory is out. */
+bool nest_cli_json(struct nest_cli *cli, const struct nest_outcome *outcome);
 
 /* Searches with the options of the command line (--threads, --exhaustive) for the best `top` plans,
  * which live in arena; without --top they differ in shape, not only in shard group or order.

@@ -17,27 +17,14 @@ static enum nest_status read_plan(struct nest_cli *cli, const char *path, struct
 /* A plan leaves nothing to pin: what is pinned beside it must be what it has. */
 static enum nest_status check_pins(struct nest_cli *cli, const struct nest_planned *planned)
 {
-    const struct nest_strategy *s = &planned->plan.strategy;
-    const int64_t has[NEST_PINS] = {
-        [NEST_PIN_TP] = s->tp,
-        [NEST_PIN_PP] = planned->plan.stages,
-        [NEST_PIN_DP] = nest_strategy_dp(s),
-        [NEST_PIN_CP] = s->cp,
-        [NEST_PIN_EP] = s->ep,
-        [NEST_PIN_ETP] = s->etp,
-        [NEST_PIN_SP] = s->sp,
-        [NEST_PIN_ZERO] = s->zero,
-        [NEST_PIN_SHARD] = s->shard,
-        [NEST_PIN_MICRO_BATCH] = s->micro_batch,
-        [NEST_PIN_VIRTUAL_STAGES] = s->virtual_stages,
-        [NEST_PIN_RECOMPUTE] = nest_plan_heaviest(&planned->plan),
-    };
     const struct nest_scenario_spec *scenario = &planned->loaded.scenario;
     bool fine = true;
     for (int key = 0; key < NEST_PINS && nest_args_has(&cli->args, NEST_OPT_PIN); key++) {
         const bool by_stage = (key == NEST_PIN_TP && scenario->allow_stage_tp) ||
                               (key == NEST_PIN_ZERO && scenario->allow_stage_zero);
-        if (!by_stage && !nest_pin_allows(&scenario->pins.pin[key], has[key])) {
+        if (!by_stage &&
+            !nest_pin_allows(&scenario->pins.pin[key],
+                             nest_plan_value(&planned->plan, (enum nest_pin_key)key))) {
             fine = false;
             nest_errors_add(&cli->errors, (struct nest_mark){NULL, 0, 0}, NULL,
                             "leave --pin away, or change the plan",

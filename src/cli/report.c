@@ -52,7 +52,7 @@ static void heading(const struct page *page, const char *text)
     (void)fprintf(page->out, page->style.color ? "\n\033[1m%s\033[0m" : "\n%s", text);
 }
 
-static void write_header(const struct page *page, const struct nest_document *d)
+static void write_header(const struct page *page, const struct nest_outcome *d)
 {
     const struct nest_problem *problem = d->problem;
     const struct nest_prediction *p = d->prediction;
@@ -81,7 +81,7 @@ static void write_header(const struct page *page, const struct nest_document *d)
 }
 
 /* What of a mixed cluster the plan leaves out, and what devices that are down cost. */
-static void write_devices(const struct page *page, const struct nest_document *d)
+static void write_devices(const struct page *page, const struct nest_outcome *d)
 {
     const struct nest_cluster *cluster = d->problem->cluster;
     const int selection = d->plan->strategy.selection;
@@ -104,7 +104,7 @@ static void write_devices(const struct page *page, const struct nest_document *d
     }
 }
 
-static void write_measured(const struct page *page, const struct nest_document *d)
+static void write_measured(const struct page *page, const struct nest_outcome *d)
 {
     char text[TEXT_MAX];
     if (nest_measured_format(d->problem->model, d->plan->strategy.tp, text, sizeof text)) {
@@ -112,7 +112,7 @@ static void write_measured(const struct page *page, const struct nest_document *
     }
 }
 
-static void write_plan(const struct page *page, const struct nest_document *d)
+static void write_plan(const struct page *page, const struct nest_outcome *d)
 {
     char text[TEXT_MAX], order[64];
     heading(page, "Plan");
@@ -170,8 +170,8 @@ static const char *level_name(const struct nest_problem *problem, int level)
 }
 
 /* Calls row for the stages that are shown; a long pipeline's middle is one line. */
-static void each_stage(const struct page *page, const struct nest_document *d,
-                       void (*row)(const struct page *page, const struct nest_document *d, int i))
+static void each_stage(const struct page *page, const struct nest_outcome *d,
+                       void (*row)(const struct page *page, const struct nest_outcome *d, int i))
 {
     const int stages = d->plan->stages;
     for (int i = 0; i < stages; i++) {
@@ -183,7 +183,7 @@ static void each_stage(const struct page *page, const struct nest_document *d,
     }
 }
 
-static void stage_row(const struct page *page, const struct nest_document *d, int i)
+static void stage_row(const struct page *page, const struct nest_outcome *d, int i)
 {
     const struct nest_plan_stage *stage = &d->plan->stage[i];
     const struct nest_stage_cost *cost = &d->prediction->stage[i];
@@ -208,7 +208,7 @@ static void stage_row(const struct page *page, const struct nest_document *d, in
                   nest_kinds_format(d->problem->cluster, kinds, layers, sizeof layers));
 }
 
-static void write_stages(const struct page *page, const struct nest_document *d)
+static void write_stages(const struct page *page, const struct nest_outcome *d)
 {
     heading(page, "Stages");
     (void)fprintf(
@@ -218,7 +218,7 @@ static void write_stages(const struct page *page, const struct nest_document *d)
     (void)fputs("       W weights  G gradients  O optimizer  A activations  + other\n", page->out);
 }
 
-static void memory_row(const struct page *page, const struct nest_document *d, int i)
+static void memory_row(const struct page *page, const struct nest_outcome *d, int i)
 {
     const struct nest_memory *m = &d->prediction->stage[i].memory;
     const int64_t value[] = {m->weights, m->gradients, m->optimizer, m->activations, m->logits,
@@ -230,7 +230,7 @@ static void memory_row(const struct page *page, const struct nest_document *d, i
     (void)fputc('\n', page->out);
 }
 
-static void write_memory(const struct page *page, const struct nest_document *d)
+static void write_memory(const struct page *page, const struct nest_outcome *d)
 {
     heading(page, "Memory, GiB\n");
     (void)fputs("      weights   grads   optim    acts  logits working  gather buffers reserve   "
@@ -239,7 +239,7 @@ static void write_memory(const struct page *page, const struct nest_document *d)
     each_stage(page, d, memory_row);
 }
 
-static void write_breakdown(const struct page *page, const struct nest_document *d)
+static void write_breakdown(const struct page *page, const struct nest_outcome *d)
 {
     const struct nest_breakdown *b = &d->prediction->breakdown;
     const struct {
@@ -304,7 +304,7 @@ static void write_gain(const struct page *page, nest_ps gain, nest_ps step, cons
 
 static void write_binding(const struct page *page, const struct nest_report *report)
 {
-    const struct nest_document *d = report->document;
+    const struct nest_outcome *d = report->outcome;
     const struct nest_binding *bind = report->binding;
     const struct nest_prediction *p = d->prediction;
     char what[TEXT_MAX];
@@ -344,7 +344,7 @@ static void write_search(const struct page *page, const struct nest_progress *se
 void nest_report_write(const struct nest_report *report, struct nest_style style, FILE *out)
 {
     const struct page page = {out, style};
-    const struct nest_document *d = report->document;
+    const struct nest_outcome *d = report->outcome;
     write_header(&page, d);
     write_devices(&page, d);
     write_plan(&page, d);

@@ -16,11 +16,11 @@ struct nest_style {
 /* From --color, NO_COLOR, the locale and whether out is a terminal. */
 struct nest_style nest_style_for(struct nest_cli *cli);
 
-/* What the report tells beside the document. */
+/* What the report tells beside the outcome. */
 struct nest_report {
-    const struct nest_document *document; /* with a plan */
-    const struct nest_binding *binding;   /* NULL: not told */
-    nest_ps unlimited;                    /* best step time without a memory limit; 0: not told */
+    const struct nest_outcome *outcome; /* with a plan */
+    const struct nest_binding *binding; /* NULL: not told */
+    nest_ps unlimited;                  /* best step time without a memory limit; 0: not told */
 };
 
 void nest_report_write(const struct nest_report *report, struct nest_style style, FILE *out);

@@ -62,14 +62,14 @@ static struct nest_loss find_loss(struct nest_cli *cli, const struct nest_proble
     return loss;
 }
 
-static int print_report(struct nest_cli *cli, const struct nest_document *document)
+static int print_report(struct nest_cli *cli, const struct nest_outcome *outcome)
 {
     struct nest_binding binding;
-    if (!nest_plan_bind(document->problem, document->plan, document->prediction, &cli->arena,
+    if (!nest_plan_bind(outcome->problem, outcome->plan, outcome->prediction, &cli->arena,
                         &binding)) {
         return nest_cli_fail(cli, NEST_NO_MEMORY);
     }
-    const struct nest_report report = {document, &binding, solve_unlimited(cli, document->problem)};
+    const struct nest_report report = {outcome, &binding, solve_unlimited(cli, outcome->problem)};
     nest_report_write(&report, nest_style_for(cli), cli->out);
     return NEST_EXIT_DONE;
 }
@@ -77,13 +77,13 @@ static int print_report(struct nest_cli *cli, const struct nest_document *docume
 static int print_nothing_found(struct nest_cli *cli, const struct nest_loaded *loaded,
                                const struct nest_result *result, bool json)
 {
-    const struct nest_document document = {
+    const struct nest_outcome outcome = {
         .scenario = &loaded->scenario,
         .problem = &loaded->problem,
         .search = &result->progress,
         .errors = &result->errors,
     };
-    if (json && !nest_cli_json(cli, &document)) {
+    if (json && !nest_cli_json(cli, &outcome)) {
         return nest_cli_fail(cli, NEST_NO_MEMORY);
     }
     cli->errors = result->errors;
@@ -115,7 +115,7 @@ static int run(struct nest_cli *cli)
         return nest_cli_fail(cli, solved);
     }
     const struct nest_loss loss = find_loss(cli, &loaded.problem, result.solution);
-    const struct nest_document document = {
+    const struct nest_outcome outcome = {
         .scenario = &loaded.scenario,
         .problem = &loaded.problem,
         .loss = &loss,
@@ -126,7 +126,7 @@ static int run(struct nest_cli *cli)
         .alternative = result.solution + 1,
     };
     if (json) {
-        return nest_cli_json(cli, &document) ? NEST_EXIT_DONE : NEST_EXIT_BAD;
+        return nest_cli_json(cli, &outcome) ? NEST_EXIT_DONE : NEST_EXIT_BAD;
     }
-    return print_report(cli, &document);
+    return print_report(cli, &outcome);
 }

@@ -189,15 +189,15 @@ static void write_errors(struct nest_json *json, const struct nest_errors *error
     nest_json_end(json);
 }
 
-static void write_alternatives(struct nest_json *json, const struct nest_document *document)
+static void write_alternatives(struct nest_json *json, const struct nest_outcome *outcome)
 {
     nest_json_array(json, "alternatives");
-    for (int i = 0; i < document->alternatives; i++) {
-        const struct nest_solution *solution = &document->alternative[i];
+    for (int i = 0; i < outcome->alternatives; i++) {
+        const struct nest_solution *solution = &outcome->alternative[i];
         nest_json_object(json, NULL);
         nest_json_integer(json, "devices_used", solution->plan.devices_used);
         nest_json_figures(json, &solution->prediction);
-        nest_json_plan(json, document->problem, &solution->plan, &solution->prediction);
+        nest_json_plan(json, outcome->problem, &solution->plan, &solution->prediction);
         write_memory(json, &solution->prediction);
         nest_json_end(json);
     }
@@ -205,10 +205,10 @@ static void write_alternatives(struct nest_json *json, const struct nest_documen
 }
 
 /* Which of the layers' times are measured. */
-static void write_measured(struct nest_json *json, const struct nest_document *document)
+static void write_measured(struct nest_json *json, const struct nest_outcome *outcome)
 {
-    const struct nest_model *model = document->problem->model;
-    const int64_t tp = document->plan->strategy.tp;
+    const struct nest_model *model = outcome->problem->model;
+    const int64_t tp = outcome->plan->strategy.tp;
     if (model->spec->measurements == 0) {
         return;
     }
@@ -220,42 +220,42 @@ static void write_measured(struct nest_json *json, const struct nest_document *d
     nest_json_end(json);
 }
 
-void nest_json_document(const struct nest_document *document, struct nest_strbuf *out)
+void nest_json_document(const struct nest_outcome *outcome, struct nest_strbuf *out)
 {
-    const struct nest_plan *plan = document->plan;
+    const struct nest_plan *plan = outcome->plan;
     struct nest_json json;
     nest_json_start(&json, out);
     nest_json_object(&json, NULL);
     nest_json_integer(&json, "schema", NEST_JSON_SCHEMA);
-    nest_json_text(&json, "model", document->scenario->model.id);
-    nest_json_text(&json, "cluster", document->scenario->cluster.id);
-    nest_json_integer(&json, "devices", document->problem->cluster->devices);
+    nest_json_text(&json, "model", outcome->scenario->model.id);
+    nest_json_text(&json, "cluster", outcome->scenario->cluster.id);
+    nest_json_integer(&json, "devices", outcome->problem->cluster->devices);
     nest_json_integer(&json, "devices_used", plan != NULL ? plan->devices_used : 0);
-    nest_json_bool(&json, "feasible", plan != NULL && document->prediction->feasible);
+    nest_json_bool(&json, "feasible", plan != NULL && outcome->prediction->feasible);
     if (plan != NULL) {
-        nest_json_figures(&json, document->prediction);
-        nest_json_plan(&json, document->problem, plan, document->prediction);
-        write_memory(&json, document->prediction);
-        write_measured(&json, document);
+        nest_json_figures(&json, outcome->prediction);
+        nest_json_plan(&json, outcome->problem, plan, outcome->prediction);
+        write_memory(&json, outcome->prediction);
+        write_measured(&json, outcome);
     }
-    if (document->loss != NULL && document->loss->down > 0) {
-        write_loss(&json, document->problem, document->loss);
+    if (outcome->loss != NULL && outcome->loss->down > 0) {
+        write_loss(&json, outcome->problem, outcome->loss);
     }
-    if (document->errors != NULL) {
-        write_errors(&json, document->errors);
+    if (outcome->errors != NULL) {
+        write_errors(&json, outcome->errors);
     }
-    if (document->assumed != NULL) {
+    if (outcome->assumed != NULL) {
         nest_json_array(&json, "assumed");
-        for (const char *const *name = document->assumed; *name != NULL; name++) {
+        for (const char *const *name = outcome->assumed; *name != NULL; name++) {
             nest_json_text(&json, NULL, *name);
         }
         nest_json_end(&json);
     }
-    if (document->alternatives > 0) {
-        write_alternatives(&json, document);
+    if (outcome->alternatives > 0) {
+        write_alternatives(&json, outcome);
     }
-    if (document->search != NULL) {
-        write_search(&json, document->search);
+    if (outcome->search != NULL) {
+        write_search(&json, outcome->search);
     }
     nest_json_end(&json);
 }

@@ -10,7 +10,7 @@
 enum { NEST_JSON_SCHEMA = 1 };
 
 /* What a document tells. All borrowed. */
-struct nest_document {
+struct nest_outcome {
     const struct nest_scenario_spec *scenario;
     const struct nest_problem *problem;
     const struct nest_plan *plan;             /* NULL: no plan was found */
@@ -24,7 +24,7 @@ struct nest_document {
 };
 
 /* The whole document. */
-void nest_json_document(const struct nest_document *document, struct nest_strbuf *out);
+void nest_json_document(const struct nest_outcome *outcome, struct nest_strbuf *out);
 
 /* "plan": {…} alone, as a member of an open object. */
 void nest_json_plan(struct nest_json *json, const struct nest_problem *problem,

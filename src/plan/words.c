@@ -164,3 +164,23 @@ enum nest_recompute nest_plan_heaviest(const struct nest_plan *plan)
     }
     return heaviest;
 }
+
+int64_t nest_plan_value(const struct nest_plan *plan, enum nest_pin_key key)
+{
+    const struct nest_strategy *s = &plan->strategy;
+    const int64_t value[NEST_PINS] = {
+        [NEST_PIN_TP] = s->tp,
+        [NEST_PIN_PP] = plan->stages,
+        [NEST_PIN_DP] = nest_strategy_dp(s),
+        [NEST_PIN_CP] = s->cp,
+        [NEST_PIN_EP] = s->ep,
+        [NEST_PIN_ETP] = s->etp,
+        [NEST_PIN_SP] = s->sp,
+        [NEST_PIN_ZERO] = s->zero,
+        [NEST_PIN_SHARD] = s->shard,
+        [NEST_PIN_MICRO_BATCH] = s->micro_batch,
+        [NEST_PIN_VIRTUAL_STAGES] = s->virtual_stages,
+        [NEST_PIN_RECOMPUTE] = (int64_t)nest_plan_heaviest(plan),
+    };
+    return value[key];
+}

@@ -24,6 +24,10 @@ char *nest_plan_format(const struct nest_plan *plan, char *out, size_t size);
  * nothing in out, for a model without measured times. */
 bool nest_measured_format(const struct nest_model *model, int64_t tp, char *out, size_t size);
 
+/* What the plan has for a choice that can be pinned: a degree, 0 or 1 for sp, the heaviest
+ * enum nest_recompute of any stage. */
+int64_t nest_plan_value(const struct nest_plan *plan, enum nest_pin_key key);
+
 /* The heaviest recompute mode of any stage. */
 enum nest_recompute nest_plan_heaviest(const struct nest_plan *plan);
 

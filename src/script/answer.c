@@ -38,13 +38,13 @@ void nest_answer_push_node(lua_State *L, const struct nest_node *node)
     }
 }
 
-void nest_answer_push(lua_State *L, const struct nest_document *document, struct nest_arena *arena)
+void nest_answer_push(lua_State *L, const struct nest_outcome *outcome, struct nest_arena *arena)
 {
     struct nest_strbuf text = NEST_STRBUF_INIT(DOCUMENT_MAX);
     struct nest_errors errors;
     const struct nest_node *root = NULL;
     nest_errors_init(&errors, arena);
-    nest_json_document(document, &text);
+    nest_json_document(outcome, &text);
     const enum nest_status status =
         text.failed
             ? NEST_NO_MEMORY

@@ -6,9 +6,9 @@
 
 #include "export/json.h"
 
-/* Pushes the document as a table. arena is scratch that lives at least for the call. Raises when
+/* Pushes the outcome as a table. arena is scratch that lives at least for the call. Raises when
  * memory is out. */
-void nest_answer_push(lua_State *L, const struct nest_document *document, struct nest_arena *arena);
+void nest_answer_push(lua_State *L, const struct nest_outcome *outcome, struct nest_arena *arena);
 
 /* Pushes a tree of input/doc.h: scalars become numbers, booleans, nil or text. */
 struct nest_node;

@@ -410,7 +410,7 @@ static int solve(lua_State *L, const struct nest_api *api, int index, int top)
         return luaL_error(L, "not enough memory to solve");
     }
     result.progress.seconds = 0;
-    const struct nest_document document = {
+    const struct nest_outcome document = {
         .scenario = &scenario->spec,
         .problem = &problem,
         .plan = &result.solution[0].plan,
@@ -447,7 +447,7 @@ static int push_plan(lua_State *L, int index, struct nest_problem *problem,
     if (!priced) {
         return luaL_error(L, "not enough memory");
     }
-    const struct nest_document document = {
+    const struct nest_outcome document = {
         .scenario = &scenario->spec,
         .problem = problem,
         .plan = plan,

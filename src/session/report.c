@@ -157,35 +157,6 @@ void nest_memory_terms(const struct nest_memory *memory, struct nest_part out[NE
 
 /* ---- Texts ---- */
 
-static int64_t choice_number(const struct nest_plan *plan, int pin)
-{
-    const struct nest_strategy *s = &plan->strategy;
-    switch (pin) {
-    case NEST_PIN_TP:
-        return s->tp;
-    case NEST_PIN_PP:
-        return plan->stages;
-    case NEST_PIN_DP:
-        return nest_strategy_dp(s);
-    case NEST_PIN_CP:
-        return s->cp;
-    case NEST_PIN_EP:
-        return s->ep;
-    case NEST_PIN_ETP:
-        return s->etp;
-    case NEST_PIN_SP:
-        return s->sp;
-    case NEST_PIN_ZERO:
-        return s->zero;
-    case NEST_PIN_SHARD:
-        return s->shard;
-    case NEST_PIN_MICRO_BATCH:
-        return s->micro_batch;
-    default:
-        return s->virtual_stages;
-    }
-}
-
 void nest_plan_choice(const struct nest_plan *plan, int pin, struct nest_strbuf *out)
 {
     char text[64];
@@ -194,7 +165,7 @@ void nest_plan_choice(const struct nest_plan *plan, int pin, struct nest_strbuf 
     } else if (pin == NEST_PIN_RECOMPUTE) {
         nest_strbuf_add(out, nest_recompute_word(nest_plan_heaviest(plan)));
     } else {
-        nest_strbuf_printf(out, "%" PRId64, choice_number(plan, pin));
+        nest_strbuf_printf(out, "%" PRId64, nest_plan_value(plan, (enum nest_pin_key)pin));
     }
 }
 

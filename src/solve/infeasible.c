@@ -3,7 +3,9 @@
 #include <inttypes.h>
 
 #include "base/units.h"
+#include "input/set.h"
 #include "plan/rules.h"
+#include "plan/words.h"
 #include "solve/search.h"
 
 enum { HINT_MAX = 600, DOUBLINGS_MAX = 40, BISECTIONS = 8 };
@@ -25,24 +27,15 @@ static bool solve_relaxed(const struct explanation *e, const struct nest_problem
            nest_search(&space, &e->options, NEST_PS_MAX, e->arena, out) == NEST_OK;
 }
 
-static int64_t value_of(const struct nest_plan *plan, enum nest_pin_key key)
+static void write_value(const struct nest_plan *plan, enum nest_pin_key key,
+                        struct nest_strbuf *out)
 {
-    const struct nest_strategy *s = &plan->strategy;
-    const int64_t value[NEST_PINS] = {
-        [NEST_PIN_TP] = s->tp,
-        [NEST_PIN_PP] = plan->stages,
-        [NEST_PIN_DP] = nest_strategy_dp(s),
-        [NEST_PIN_CP] = s->cp,
-        [NEST_PIN_EP] = s->ep,
-        [NEST_PIN_ETP] = s->etp,
-        [NEST_PIN_SP] = s->sp,
-        [NEST_PIN_ZERO] = s->zero,
-        [NEST_PIN_SHARD] = s->shard,
-        [NEST_PIN_MICRO_BATCH] = s->micro_batch,
-        [NEST_PIN_VIRTUAL_STAGES] = s->virtual_stages,
-        [NEST_PIN_RECOMPUTE] = (int64_t)plan->stage[0].recompute,
-    };
-    return value[key];
+    const int64_t value = nest_plan_value(plan, key);
+    if (key == NEST_PIN_RECOMPUTE) {
+        nest_strbuf_add(out, nest_recompute_word((enum nest_recompute)value));
+    } else {
+        nest_strbuf_printf(out, "%s %" PRId64, nest_pin_name(key), value);
+    }
 }
 
 /* "free zero (zero 1 is feasible)" for every pin that stands in the way alone. */
@@ -55,10 +48,10 @@ static void suggest_pins(const struct explanation *e, struct nest_strbuf *hint)
         if (pin->count > 0) {
             pin->count = 0;
             if (solve_relaxed(e, &relaxed, &result)) {
-                const char *name = nest_pin_name((enum nest_pin_key)key);
-                nest_strbuf_printf(hint, "%sfree %s (%s %" PRId64 " is feasible)",
-                                   hint->length ? ", or " : "", name, name,
-                                   value_of(&result.solution->plan, (enum nest_pin_key)key));
+                nest_strbuf_printf(hint, "%sfree %s (", hint->length ? ", or " : "",
+                                   nest_pin_name((enum nest_pin_key)key));
+                write_value(&result.solution->plan, (enum nest_pin_key)key, hint);
+                nest_strbuf_add(hint, " is feasible)");
             }
             *pin = e->problem->pins.pin[key];
         }
@@ -66,8 +59,10 @@ static void suggest_pins(const struct explanation *e, struct nest_strbuf *hint)
     if (relaxed.pins.order.kind != NEST_ORDER_FREE) {
         relaxed.pins.order.kind = NEST_ORDER_FREE;
         if (solve_relaxed(e, &relaxed, &result)) {
-            nest_strbuf_printf(hint, "%sfree order (dp_in %" PRId64 " is feasible)",
-                               hint->length ? ", or " : "", result.solution->plan.strategy.dp_in);
+            char order[64];
+            nest_strbuf_printf(
+                hint, "%sfree order (%s is feasible)", hint->length ? ", or " : "",
+                nest_order_format(&result.solution->plan.strategy, order, sizeof order));
         }
     }
 }

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "support/shell.h"
+#include "support/command.h"
 
 #define LLAMA "--model llama3-70b --cluster h100-spine-leaf"
 #define SMALL "--model llama3-8b --cluster hgx-h100-8 --set global_batch=64"

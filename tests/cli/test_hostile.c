@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "support/shell.h"
+#include "support/command.h"
 
 #define SMALL "--scenario tests/ui/data/small.yaml"
 

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "cli/context.h"
-#include "support/shell.h"
+#include "support/command.h"
 #include "ui/action.h"
 
 static char *read_readme(void)

@@ -13,7 +13,7 @@
 #include "export/export.h"
 #include "input/load.h"
 #include "plan/problem.h"
-#include "support/shell.h"
+#include "support/command.h"
 
 struct world {
     struct nest_arena arena;

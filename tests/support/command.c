@@ -1,7 +1,5 @@
 #include "tests/support/command.h"
 
-#include <errno.h>
-#include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,14 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
 #include "base/strbuf.h"
 
-enum { WORDS_MAX = 64, OUTPUT_MAX = 64 << 20, SECONDS_MAX = 120, FILES_MAX = 256 };
+enum { OUTPUT_MAX = 64 << 20, FILES_MAX = 256 };
 
 static char folder[64];
 static char *files[FILES_MAX];
@@ -42,144 +39,88 @@ const char *command_folder(void)
     return folder;
 }
 
-const char *command_file(const char *name, const char *text)
+/* command_folder()/name, remembered until exit. */
+static const char *path_of(const char *name)
 {
-    assert_true(file_count < FILES_MAX);
     const size_t size = strlen(command_folder()) + strlen(name) + 2;
     char *path = malloc(size);
     assert_non_null(path);
     (void)snprintf(path, size, "%s/%s", command_folder(), name);
+    for (int i = 0; i < file_count; i++) {
+        if (strcmp(files[i], path) == 0) {
+            free(path);
+            return files[i];
+        }
+    }
+    assert_true(file_count < FILES_MAX);
+    files[file_count] = path;
+    return files[file_count++];
+}
+
+const char *command_file(const char *name, const char *text)
+{
+    const char *path = path_of(name);
     FILE *file = fopen(path, "w");
     assert_non_null(file);
     (void)fputs(text, file);
     assert_int_equal(fclose(file), 0);
-    files[file_count++] = path;
     return path;
 }
 
-/* Splits in place; quotes are removed. */
-static void split(char *line, char **word)
+static char *read_output(const char *name)
 {
-    int count = 1;
-    for (char *at = line; *at != '\0';) {
-        while (*at == ' ') {
-            at++;
-        }
-        if (*at == '\0') {
-            break;
-        }
-        assert_true(count < WORDS_MAX - 1);
-        const char stop = *at == '\'' ? '\'' : ' ';
-        at += stop == '\'';
-        word[count++] = at;
-        while (*at != '\0' && *at != stop) {
-            at++;
-        }
-        if (*at != '\0') {
-            *at++ = '\0';
-        }
-    }
-    word[count] = NULL;
-}
-
-struct pipes {
-    int in[2], out[2], err[2];
-};
-
-static void run_child(const struct pipes *p, char *line)
-{
-    char *word[WORDS_MAX];
-    const char *binary = getenv("NEST_BINARY");
-    char path[] = "build/nest";
-    word[0] = path;
-    split(line, word);
-    (void)dup2(p->in[0], STDIN_FILENO);
-    (void)dup2(p->out[1], STDOUT_FILENO);
-    (void)dup2(p->err[1], STDERR_FILENO);
-    const int all[] = {p->in[0], p->in[1], p->out[0], p->out[1], p->err[0], p->err[1]};
-    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
-        (void)close(all[i]);
-    }
-    (void)execv(binary ? binary : path, word);
-    _exit(127);
-}
-
-/* Reads what is there; false at the end. */
-static bool drain(int fd, struct nest_strbuf *text)
-{
+    FILE *file = fopen(path_of(name), "rb");
+    assert_non_null(file);
+    struct nest_strbuf text = NEST_STRBUF_INIT(OUTPUT_MAX);
     char chunk[65536];
-    const ssize_t got = read(fd, chunk, sizeof chunk);
-    if (got > 0) {
-        nest_strbuf_add_bytes(text, chunk, (size_t)got);
+    for (size_t got = 1; got > 0;) {
+        got = fread(chunk, 1, sizeof chunk, file);
+        nest_strbuf_add_bytes(&text, chunk, got);
     }
-    return got > 0 || (got < 0 && errno == EINTR);
-}
-
-static void collect(const struct pipes *p, struct nest_strbuf *out, struct nest_strbuf *err)
-{
-    struct pollfd fds[] = {{p->out[0], POLLIN, 0}, {p->err[0], POLLIN, 0}};
-    const time_t start = time(NULL);
-    int open_ends = 2;
-    while (open_ends > 0) {
-        if (time(NULL) - start > SECONDS_MAX) {
-            fail_msg("the command ran longer than %d s", SECONDS_MAX);
-        }
-        (void)poll(fds, 2, 1000);
-        for (int i = 0; i < 2; i++) {
-            if (fds[i].revents != 0 && !drain(fds[i].fd, i == 0 ? out : err)) {
-                (void)close(fds[i].fd);
-                fds[i].fd = -1;
-                open_ends--;
-            }
-        }
-    }
-}
-
-static char *take(struct nest_strbuf *text)
-{
-    char *copy = strdup(nest_strbuf_text(text));
+    (void)fclose(file);
+    char *copy = strdup(nest_strbuf_text(&text));
     assert_non_null(copy);
-    nest_strbuf_free(text);
+    nest_strbuf_free(&text);
     return copy;
 }
 
-struct command_result command_run_with_input(const char *line, const char *input)
+/* Every test program has a folder of its own, so that their files do not meet. */
+static struct command_result run(const char *line, const char *input)
 {
-    struct pipes p;
-    assert_true(pipe(p.in) == 0 && pipe(p.out) == 0 && pipe(p.err) == 0);
-    char *copy = strdup(line);
-    assert_non_null(copy);
-    (void)fflush(NULL);
-    const pid_t child = fork();
-    assert_true(child >= 0);
-    if (child == 0) {
-        run_child(&p, copy);
-    }
-    free(copy);
-    (void)close(p.in[0]);
-    (void)close(p.out[1]);
-    (void)close(p.err[1]);
-    const size_t length = strlen(input);
-    assert_true(length < 60000); /* fits the pipe, so that writing first cannot block */
-    if (length > 0) {
-        assert_int_equal(write(p.in[1], input, length), (ssize_t)length);
-    }
-    (void)close(p.in[1]);
-    struct nest_strbuf out = NEST_STRBUF_INIT(OUTPUT_MAX);
-    struct nest_strbuf err = NEST_STRBUF_INIT(OUTPUT_MAX);
-    collect(&p, &out, &err);
-    int status = 0;
-    assert_int_equal(waitpid(child, &status, 0), child);
+    static const char setup[] =
+        "export DIR='%s' NEST=\"${NEST_BINARY:-$PWD/build/nest}\" TERM=dumb "
+        "NO_COLOR= LC_ALL=C.UTF-8\n"
+        "{ \"$NEST\" %s\n} >\"$DIR/out\" 2>\"$DIR/err\" <%s";
+    char command[12288];
+    const char *from = input ? command_file("in", input) : "/dev/null";
+    assert_in_range(snprintf(command, sizeof command, setup, command_folder(), line, from), 0,
+                    sizeof command - 1);
+    const int status = system(command);
     return (struct command_result){
         .status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status),
-        .out = take(&out),
-        .err = take(&err),
+        .out = read_output("out"),
+        .err = read_output("err"),
     };
 }
 
 struct command_result command_run(const char *line)
 {
-    return command_run_with_input(line, "");
+    return run(line, NULL);
+}
+
+struct command_result command_run_with_input(const char *line, const char *input)
+{
+    return run(line, input);
+}
+
+struct command_result shell_run(const char *format, ...)
+{
+    char line[8192];
+    va_list args;
+    va_start(args, format);
+    assert_in_range(vsnprintf(line, sizeof line, format, args), 0, sizeof line - 1);
+    va_end(args);
+    return run(line, NULL);
 }
 
 void command_free(struct command_result *result)
@@ -187,6 +128,21 @@ void command_free(struct command_result *result)
     free(result->out);
     free(result->err);
     *result = (struct command_result){0};
+}
+
+void assert_status(const struct command_result *result, int status)
+{
+    if (result->status != status) {
+        fail_msg("status %d, expected %d\n%s\n%s", result->status, status, result->err,
+                 result->out);
+    }
+}
+
+void assert_contains(const char *text, const char *part)
+{
+    if (strstr(text, part) == NULL) {
+        fail_msg("'%s' is not in:\n%s", part, text);
+    }
 }
 
 struct json_object *command_json(const struct command_result *result)

@@ -10,13 +10,22 @@ struct command_result {
     char *err;  /* standard error, zero-terminated */
 };
 
-/* Runs `nest` with the words of line (split at spaces; single quotes keep spaces), standard input
- * empty. The binary is $NEST_BINARY, else build/nest. Fails the test when it cannot be started or
- * runs longer than two minutes. The caller frees the result. */
+/* Runs `nest LINE` in a shell where $NEST is the binary (NEST_BINARY, else build/nest) and $DIR is
+ * command_folder(): pipes, redirections and further commands may follow. Standard input is empty,
+ * there is no terminal, the locale is C.UTF-8. The caller frees the result. */
 struct command_result command_run(const char *line);
 
 /* The same with text as standard input. */
 struct command_result command_run_with_input(const char *line, const char *input);
+
+/* The same, the line put together as by printf. */
+struct command_result shell_run(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Asserts the status, with both outputs in the failure message. */
+void assert_status(const struct command_result *result, int status);
+
+/* Asserts that text holds part. */
+void assert_contains(const char *text, const char *part);
 
 void command_free(struct command_result *result);
 
