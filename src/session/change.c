@@ -287,11 +287,14 @@ void nest_change_describe(struct nest_answer *answer)
     char full[TIME];
     char limit[TIME];
     const struct nest_prediction *prediction = &best->prediction;
+    /* Less than half a percent reads as nothing. */
+    const char *then = part[second].share < 0.005
+                           ? ""
+                           : nest_arena_printf(&answer->arena, ", then %s (%.0f%%)",
+                                               part[second].name, part[second].share * 100);
     answer->change.why = nest_arena_printf(
-        &answer->arena,
-        "the step is mostly %s (%.0f%%), then %s (%.0f%%); stage %d is fullest: %s of %s",
-        part[first].name, part[first].share * 100, part[second].name, part[second].share * 100,
-        prediction->worst_stage,
+        &answer->arena, "the step is mostly %s (%.0f%%)%s; stage %d is fullest: %s of %s",
+        part[first].name, part[first].share * 100, then ? then : "", prediction->worst_stage,
         nest_unit_format((double)prediction->stage[prediction->worst_stage].memory.total,
                          NEST_UNIT_BYTES, full, sizeof full),
         nest_unit_format((double)nest_stage_limit(prediction, prediction->worst_stage),

@@ -14,6 +14,7 @@
 #include "ui/action.h"
 #include "ui/canvas.h"
 #include "ui/input.h"
+#include "ui/views/frame.h"
 #include "ui/widgets/popup.h"
 #include "ui/widgets/prompt.h"
 #include "ui/widgets/scroll.h"
@@ -270,6 +271,42 @@ static void the_cursor_is_always_seen(void **state)
     }
 }
 
+/* ---- Frame ---- */
+
+/* The title while the plan of the values before still stands there, and when the search is over. */
+static void a_plan_that_is_only_a_bound_says_so(void **state)
+{
+    (void)state;
+    struct nest_arena arena = NEST_ARENA_INIT;
+    struct nest_errors errors;
+    struct nest_session *session = NULL;
+    struct nest_session_options options = {
+        .request = {.scenario = "tests/ui/data/small.yaml"}, .top = 2, .threads = 1};
+    nest_errors_init(&errors, &arena);
+    assert_int_equal(nest_library_find(&arena, &options.library), NEST_OK);
+    assert_int_equal(nest_session_open(&options, &session, &errors), NEST_OK);
+    nest_session_wait(session);
+    const struct nest_snapshot *settled = nest_session_snapshot(session);
+    struct nest_snapshot passing = *settled;
+    struct nest_canvas canvas = {.ascii = true};
+    struct nest_layout layout;
+    struct nest_hotspots hotspots = {0};
+    struct nest_frame frame = {.snapshot = &passing, .layout = &layout, .keys = true};
+    assert_true(nest_canvas_resize(&canvas, 120, 30));
+    nest_layout_plan(120, 30, &(struct nest_layout_wants){.cluster = 3, .plan = 3, .stages = 2},
+                     &layout);
+    nest_frame_draw(&frame, &canvas, &hotspots);
+    assert_null(strstr(row(&canvas, 0), "step <="));
+    passing.provisional = true;
+    nest_canvas_clear(&canvas);
+    nest_frame_draw(&frame, &canvas, &hotspots);
+    assert_non_null(strstr(row(&canvas, 0), "step <="));
+    nest_canvas_free(&canvas);
+    nest_snapshot_release(settled);
+    nest_session_close(session);
+    nest_arena_free(&arena);
+}
+
 /* ---- Windows ---- */
 
 /* Every word of text is on the canvas, whole, and no row reaches over the frame. */
@@ -354,6 +391,7 @@ int main(void)
         cmocka_unit_test(completion_goes_as_far_as_it_is_sure),
         cmocka_unit_test(a_line_has_an_end),
         cmocka_unit_test(the_cursor_is_always_seen),
+        cmocka_unit_test(a_plan_that_is_only_a_bound_says_so),
         cmocka_unit_test(a_window_shows_all_its_text_at_any_width),
         cmocka_unit_test(unbreakable_text_is_broken_anywhere),
     };

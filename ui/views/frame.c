@@ -24,10 +24,12 @@ static enum nest_role figures_text(const struct nest_frame *frame, bool brief, c
     }
     const struct nest_prediction *p = &best->prediction;
     (void)nest_unit_format(nest_to_seconds(p->step), NEST_UNIT_SECONDS, step, sizeof step);
+    /* The plan of the scenario before, priced anew: the one under way is at least as good. */
+    const char *bound = snapshot->provisional && p->feasible ? "≤ " : "";
     if (brief) {
-        (void)snprintf(out, size, " step %s ", step);
+        (void)snprintf(out, size, " step %s%s ", bound, step);
     } else {
-        (void)snprintf(out, size, " step %s · %s tok/s · MFU %.1f%% ", step,
+        (void)snprintf(out, size, " step %s%s · %s tok/s · MFU %.1f%% ", bound, step,
                        nest_count_format((int64_t)p->tokens_per_s, rate, sizeof rate),
                        p->mfu * 100);
     }

@@ -123,8 +123,8 @@ void nest_plan_draw_why(const struct nest_plan_draw *draw, struct nest_rect rect
     }
     if (change->why && line.height > 0) {
         char text[TEXT];
-        (void)snprintf(text, sizeof text, "%s%s%s", change->plan ? change->plan : "",
-                       change->plan ? "; " : "", change->why);
+        (void)snprintf(text, sizeof text, "%s%s%s", change->why, change->plan ? "; " : "",
+                       change->plan ? change->plan : "");
         (void)nest_canvas_wrap(draw->canvas, line, NEST_ROLE_TEXT, text);
     }
 }
