@@ -19,51 +19,9 @@
 #include "session/session.h"
 #include "support/command.h"
 #include "support/seed.h"
-
-#define SMALL "tests/ui/data/small.yaml"
+#include "support/session.h"
 
 enum { TEXT = 1 << 16, EDITS = 25 };
-
-/* What a test needs to talk to one session. */
-struct world {
-    struct nest_arena arena;
-    struct nest_errors errors;
-    struct nest_session *session;
-};
-
-static void open_world(struct world *world, const struct nest_scenario_request *request)
-{
-    struct nest_session_options options = {.request = *request, .top = 5, .threads = 2};
-    *world = (struct world){.session = NULL};
-    nest_errors_init(&world->errors, &world->arena);
-    assert_int_equal(nest_library_find(&world->arena, &options.library), NEST_OK);
-    assert_int_equal(nest_session_open(&options, &world->session, &world->errors), NEST_OK);
-}
-
-static void open_small(struct world *world)
-{
-    const struct nest_scenario_request request = {.scenario = SMALL};
-    open_world(world, &request);
-    nest_session_wait(world->session);
-}
-
-static void close_world(struct world *world)
-{
-    nest_session_close(world->session);
-    nest_arena_free(&world->arena);
-}
-
-static enum nest_status set(struct world *world, const char *path, const char *value)
-{
-    nest_errors_init(&world->errors, &world->arena);
-    return nest_session_set(world->session, path, value, &world->errors);
-}
-
-static enum nest_status pin(struct world *world, const char *key, const char *value)
-{
-    nest_errors_init(&world->errors, &world->arena);
-    return nest_session_pin(world->session, key, value, &world->errors);
-}
 
 static void add_solution(const struct nest_solution *solution, struct nest_strbuf *out)
 {
@@ -117,7 +75,7 @@ static uint64_t next(uint64_t *random)
 }
 
 /* One random nudge or pin; what cannot be done changes nothing. */
-static void random_edit(struct world *world, uint64_t *random)
+static void random_edit(struct test_session *world, uint64_t *random)
 {
     const struct nest_snapshot *s = nest_session_snapshot(world->session);
     const struct nest_knob *knob = &s->knob[next(random) % (uint64_t)s->knobs];
@@ -142,10 +100,10 @@ static int undo_steps(struct nest_session *session)
 static void undo_and_redo_give_identical_snapshots(void **state)
 {
     (void)state;
-    struct world world;
+    struct test_session world;
     uint64_t random = test_seed();
     print_message("seed %" PRIu64 "\n", random);
-    open_small(&world);
+    test_session_open_small(&world);
     char *seen[EDITS + 1];
     int steps = 0;
     seen[0] = picture(world.session);
@@ -172,36 +130,37 @@ static void undo_and_redo_give_identical_snapshots(void **state)
     for (int i = 0; i <= steps; i++) {
         free(seen[i]);
     }
-    close_world(&world);
+    test_session_close(&world);
 }
 
 static void the_newest_edit_wins(void **state)
 {
     (void)state;
-    struct world hasty;
-    struct world calm;
-    open_small(&hasty);
-    open_small(&calm);
+    struct test_session hasty;
+    struct test_session calm;
+    test_session_open_small(&hasty);
+    test_session_open_small(&calm);
     for (int i = 2; i <= 40; i++) {
         char value[16];
         (void)snprintf(value, sizeof value, "%d", i);
-        assert_int_equal(set(&hasty, "cluster.spine.oversubscription", value), NEST_OK);
+        assert_int_equal(test_session_set(&hasty, "cluster.spine.oversubscription", value),
+                         NEST_OK);
     }
-    assert_int_equal(set(&calm, "cluster.spine.oversubscription", "40"), NEST_OK);
+    assert_int_equal(test_session_set(&calm, "cluster.spine.oversubscription", "40"), NEST_OK);
     char *a = picture(hasty.session);
     char *b = picture(calm.session);
     assert_string_equal(a, b); /* and the same as solved in one go */
     free(a);
     free(b);
-    close_world(&hasty);
-    close_world(&calm);
+    test_session_close(&hasty);
+    test_session_close(&calm);
 }
 
 /* Asks for a stop at once: whether the search was stopped, or had its answer by then. */
-static bool open_and_cancel(struct world *world)
+static bool open_and_cancel(struct test_session *world)
 {
     const struct nest_scenario_request request = {.model = "llama3-405b", .cluster = "llama3-24k"};
-    open_world(world, &request);
+    test_session_open(world, &request);
     (void)nest_session_cancel(world->session);
     nest_session_wait(world->session);
     const struct nest_snapshot *s = nest_session_snapshot(world->session);
@@ -216,12 +175,12 @@ static bool open_and_cancel(struct world *world)
 static void a_search_can_be_cancelled(void **state)
 {
     (void)state;
-    struct world world;
+    struct test_session world;
     bool stopped = false;
     /* On a busy machine the search may end before this thread runs again. */
     for (int tries = 0; tries < 50 && !stopped; tries++) {
         stopped = open_and_cancel(&world);
-        close_world(&world);
+        test_session_close(&world);
     }
     assert_true(stopped);
 }
@@ -229,22 +188,23 @@ static void a_search_can_be_cancelled(void **state)
 static void closing_does_not_wait_for_a_search(void **state)
 {
     (void)state;
-    struct world world;
+    struct test_session world;
     const struct nest_scenario_request request = {.model = "llama3-405b", .cluster = "llama3-24k"};
-    open_world(&world, &request);
-    close_world(&world);
+    test_session_open(&world, &request);
+    test_session_close(&world);
 }
 
 static void what_is_wrong_changes_nothing(void **state)
 {
     (void)state;
-    struct world world;
-    open_small(&world);
+    struct test_session world;
+    test_session_open_small(&world);
     char *before = picture(world.session);
-    assert_int_equal(set(&world, "cluster.spine.bandwidth", "10 parsec"), NEST_BAD_INPUT);
+    assert_int_equal(test_session_set(&world, "cluster.spine.bandwidth", "10 parsec"),
+                     NEST_BAD_INPUT);
     assert_true(world.errors.count == 1);
-    assert_int_equal(set(&world, "cluster.spien.bandwidth", "10GB/s"), NEST_BAD_INPUT);
-    assert_int_equal(pin(&world, "tp", "many"), NEST_BAD_INPUT);
+    assert_int_equal(test_session_set(&world, "cluster.spien.bandwidth", "10GB/s"), NEST_BAD_INPUT);
+    assert_int_equal(test_session_pin(&world, "tp", "many"), NEST_BAD_INPUT);
     nest_errors_init(&world.errors, &world.arena);
     assert_int_equal(nest_session_model(world.session, "no-such-model", &world.errors),
                      NEST_BAD_INPUT);
@@ -255,17 +215,17 @@ static void what_is_wrong_changes_nothing(void **state)
     assert_string_equal(before, after);
     free(before);
     free(after);
-    close_world(&world);
+    test_session_close(&world);
 }
 
 static void an_edit_to_the_same_value_is_no_step(void **state)
 {
     (void)state;
-    struct world world;
-    open_small(&world);
-    assert_int_equal(set(&world, "train.global_batch", "48"), NEST_OK);
+    struct test_session world;
+    test_session_open_small(&world);
+    assert_int_equal(test_session_set(&world, "train.global_batch", "48"), NEST_OK);
     assert_int_equal(undo_steps(world.session), 0);
-    close_world(&world);
+    test_session_close(&world);
 }
 
 static bool is_dirty(struct nest_session *session)
@@ -279,15 +239,15 @@ static bool is_dirty(struct nest_session *session)
 static void saving_keeps_everything(void **state)
 {
     (void)state;
-    struct world world;
-    struct world again;
+    struct test_session world;
+    struct test_session again;
     char path[256];
-    open_small(&world);
+    test_session_open_small(&world);
     (void)snprintf(path, sizeof path, "%s", command_file("saved.yaml", "old content\n"));
     assert_int_equal(chmod(path, 0640), 0);
-    assert_int_equal(set(&world, "cluster.spine.oversubscription", "8"), NEST_OK);
-    assert_int_equal(set(&world, "limits.memory", "20GiB"), NEST_OK);
-    assert_int_equal(pin(&world, "tp", "2"), NEST_OK);
+    assert_int_equal(test_session_set(&world, "cluster.spine.oversubscription", "8"), NEST_OK);
+    assert_int_equal(test_session_set(&world, "limits.memory", "20GiB"), NEST_OK);
+    assert_int_equal(test_session_pin(&world, "tp", "2"), NEST_OK);
     assert_true(is_dirty(world.session));
     assert_int_equal(nest_session_save(world.session, path, &world.errors), NEST_OK);
     assert_false(is_dirty(world.session));
@@ -295,7 +255,7 @@ static void saving_keeps_everything(void **state)
     assert_int_equal(stat(path, &info), 0);
     assert_int_equal(info.st_mode & 0777, 0640);
     const struct nest_scenario_request request = {.scenario = path};
-    open_world(&again, &request);
+    test_session_open(&again, &request);
     char *a = picture(world.session);
     char *b = picture(again.session);
     assert_string_equal(a, b);
@@ -305,19 +265,19 @@ static void saving_keeps_everything(void **state)
     assert_true(is_dirty(world.session));
     assert_true(nest_session_redo(world.session));
     assert_false(is_dirty(world.session));
-    close_world(&world);
-    close_world(&again);
+    test_session_close(&world);
+    test_session_close(&again);
 }
 
 static void saving_through_a_link_keeps_the_link(void **state)
 {
     (void)state;
-    struct world world;
+    struct test_session world;
     char link[256];
     const char *target = command_file("target.yaml", "old\n");
     (void)snprintf(link, sizeof link, "%s/link.yaml", command_folder());
     assert_int_equal(symlink(target, link), 0);
-    open_small(&world);
+    test_session_open_small(&world);
     assert_int_equal(nest_session_save(world.session, link, &world.errors), NEST_OK);
     struct stat info;
     assert_int_equal(lstat(link, &info), 0);
@@ -325,82 +285,29 @@ static void saving_through_a_link_keeps_the_link(void **state)
     assert_int_equal(stat(target, &info), 0);
     assert_true(info.st_size > 100);
     assert_int_equal(unlink(link), 0);
-    close_world(&world);
+    test_session_close(&world);
 }
 
 static void a_failed_save_says_so_and_stays_unsaved(void **state)
 {
     (void)state;
-    struct world world;
-    open_small(&world);
-    assert_int_equal(set(&world, "limits.memory", "20GiB"), NEST_OK);
+    struct test_session world;
+    test_session_open_small(&world);
+    assert_int_equal(test_session_set(&world, "limits.memory", "20GiB"), NEST_OK);
     nest_errors_init(&world.errors, &world.arena);
     assert_int_equal(nest_session_save(world.session, "/no/such/folder/x.yaml", &world.errors),
                      NEST_BAD_INPUT);
     assert_true(world.errors.count == 1);
     assert_int_equal(nest_session_save(world.session, "/tmp", &world.errors), NEST_BAD_INPUT);
     assert_true(is_dirty(world.session));
-    close_world(&world);
-}
-
-static void changes_are_explained(void **state)
-{
-    (void)state;
-    struct world world;
-    open_small(&world);
-    assert_int_equal(set(&world, "cluster.spine.oversubscription", "16"), NEST_OK);
-    nest_session_wait(world.session);
-    const struct nest_snapshot *s = nest_session_snapshot(world.session);
-    assert_string_equal(s->change->edit, "spine oversubscription 2:1 → 16:1");
-    assert_true(s->change->after > s->change->before);
-    assert_non_null(s->change->plan);
-    /* The new plan is worth it. */
-    assert_true(s->change->kept >= s->change->after);
-    nest_snapshot_release(s);
-    assert_int_equal(set(&world, "limits.memory", "2GiB"), NEST_OK);
-    nest_session_wait(world.session);
-    s = nest_session_snapshot(world.session);
-    assert_int_equal(s->status, NEST_NO);
-    assert_int_equal(s->result->count, 0);
-    assert_true(s->result->errors.count > 0);
-    assert_true(s->change->after == 0);
-    assert_non_null(strstr(s->change->why, "over the limit"));
-    nest_snapshot_release(s);
-    close_world(&world);
-}
-
-static void every_choice_of_a_plan_can_be_seen_and_pinned(void **state)
-{
-    (void)state;
-    struct world world;
-    open_small(&world);
-    const struct nest_snapshot *s = nest_session_snapshot(world.session);
-    for (int pin = 0; pin <= NEST_PINS; pin++) {
-        int shown = 0;
-        for (int i = 0; i < s->knobs; i++) {
-            shown += s->knob[i].kind == NEST_KNOB_PIN && s->knob[i].pin == pin;
-        }
-        assert_int_equal(shown, 1);
-    }
-    /* What follows from others is no difference; what was chosen is. */
-    struct nest_plan whole = s->result->solution[0].plan;
-    struct nest_plan half = whole;
-    struct nest_strbuf text = NEST_STRBUF_INIT(TEXT);
-    half.strategy.shard = whole.strategy.shard / 2;
-    nest_plan_difference(&half, &whole, ", ", &text);
-    assert_non_null(strstr(nest_strbuf_text(&text), "shard"));
-    assert_true(nest_plan_chosen_apart(&half, &whole, NEST_PIN_SHARD));
-    assert_false(nest_plan_chosen_apart(&whole, &whole, NEST_PIN_SHARD));
-    nest_strbuf_free(&text);
-    nest_snapshot_release(s);
-    close_world(&world);
+    test_session_close(&world);
 }
 
 static void alternatives_can_be_adopted(void **state)
 {
     (void)state;
-    struct world world;
-    open_small(&world);
+    struct test_session world;
+    test_session_open_small(&world);
     const struct nest_snapshot *s = nest_session_snapshot(world.session);
     assert_true(s->result->count > 1);
     const nest_ps step = s->result->solution[1].prediction.step;
@@ -410,33 +317,33 @@ static void alternatives_can_be_adopted(void **state)
     s = nest_session_snapshot(world.session);
     assert_int_equal(s->result->solution[0].prediction.step, step);
     nest_snapshot_release(s);
-    close_world(&world);
+    test_session_close(&world);
 }
 
 static void the_descriptor_tells_of_news(void **state)
 {
     (void)state;
-    struct world world;
-    open_small(&world);
+    struct test_session world;
+    test_session_open_small(&world);
     nest_snapshot_release(nest_session_snapshot(world.session));
     struct pollfd source = {.fd = nest_session_descriptor(world.session), .events = POLLIN};
     assert_int_equal(poll(&source, 1, 0), 0);
-    assert_int_equal(set(&world, "limits.memory", "20GiB"), NEST_OK);
+    assert_int_equal(test_session_set(&world, "limits.memory", "20GiB"), NEST_OK);
     assert_int_equal(poll(&source, 1, 0), 1);
     nest_session_wait(world.session);
     assert_int_equal(poll(&source, 1, 0), 1);
-    close_world(&world);
+    test_session_close(&world);
 }
 
 static void the_command_line_gives_the_same_plan(void **state)
 {
     (void)state;
-    struct world world;
+    struct test_session world;
     struct nest_strbuf text = NEST_STRBUF_INIT(TEXT);
-    open_small(&world);
-    assert_int_equal(set(&world, "cluster.spine.oversubscription", "16"), NEST_OK);
-    assert_int_equal(set(&world, "limits.memory", "20GiB"), NEST_OK);
-    assert_int_equal(pin(&world, "pp", "2..4"), NEST_OK);
+    test_session_open_small(&world);
+    assert_int_equal(test_session_set(&world, "cluster.spine.oversubscription", "16"), NEST_OK);
+    assert_int_equal(test_session_set(&world, "limits.memory", "20GiB"), NEST_OK);
+    assert_int_equal(test_session_pin(&world, "pp", "2..4"), NEST_OK);
     nest_session_wait(world.session);
     assert_int_equal(nest_session_command(world.session, &text, &world.errors), NEST_OK);
     const char *line = nest_strbuf_text(&text);
@@ -453,129 +360,16 @@ static void the_command_line_gives_the_same_plan(void **state)
     (void)json_object_put(json);
     command_free(&result);
     nest_strbuf_free(&text);
-    close_world(&world);
-}
-
-static void every_device_has_one_seat(void **state)
-{
-    (void)state;
-    struct world world;
-    open_small(&world);
-    assert_int_equal(pin(&world, "dp", "6"), NEST_OK);
-    nest_session_wait(world.session);
-    const struct nest_snapshot *s = nest_session_snapshot(world.session);
-    const struct nest_plan *plan = &s->result->solution[0].plan;
-    int64_t busy = 0;
-    int64_t per_stage[64] = {0};
-    for (int64_t d = 0; d < s->cluster->devices; d++) {
-        const struct nest_seat seat = nest_seat_of(s->cluster, plan, d);
-        busy += seat.stage >= 0;
-        if (seat.stage >= 0) {
-            per_stage[seat.stage]++;
-            assert_true(seat.replica >= 0 && seat.replica < 6);
-        }
-    }
-    assert_int_equal(busy, plan->devices_used);
-    for (int i = 0; i < plan->stages; i++) {
-        assert_int_equal(per_stage[i], plan->stage[i].tp * plan->strategy.cp * 6);
-    }
-    for (int l = 0; l < s->cluster->levels; l++) {
-        int64_t devices = 0;
-        int64_t idle = 0;
-        for (int64_t g = 0; g < s->cluster->level[l].groups; g++) {
-            struct nest_occupancy whole;
-            struct nest_occupancy part[64];
-            int64_t parts = 0;
-            nest_group_occupancy(s->cluster, plan, l, g, &whole);
-            devices += whole.devices;
-            idle += whole.idle;
-            const int count = nest_group_strip(s->cluster, plan, l, g, 64, part);
-            for (int i = 0; i < count; i++) {
-                parts += part[i].devices;
-            }
-            assert_int_equal(parts, whole.devices);
-        }
-        assert_int_equal(devices, s->cluster->devices);
-        assert_int_equal(idle, s->cluster->devices - plan->devices_used);
-    }
-    nest_snapshot_release(s);
-    close_world(&world);
-}
-
-/* What the screen says waits for the spine is what a faster spine saves, and no more. */
-static void a_level_is_waited_for_as_long_as_it_costs(void **state)
-{
-    (void)state;
-    struct world world;
-    open_small(&world);
-    assert_int_equal(set(&world, "cluster.spine.latency", "0s"), NEST_OK);
-    for (const char *ratio = "1248"; *ratio; ratio++) {
-        const char value[2] = {*ratio, '\0'};
-        assert_int_equal(set(&world, "cluster.spine.oversubscription", value), NEST_OK);
-        nest_session_wait(world.session);
-        const struct nest_snapshot *s = nest_session_snapshot(world.session);
-        const nest_ps step = s->result->solution[0].prediction.step;
-        const nest_ps saved = s->use[s->cluster->levels - 1].waits;
-        nest_ps waits = 0;
-        for (int l = 0; l < s->cluster->levels; l++) {
-            assert_true(s->use[l].waits >= 0 && s->use[l].share <= 1);
-            assert_true(s->use[l].waits == 0 || s->use[l].kinds[0] != '\0');
-            waits += s->use[l].waits;
-        }
-        assert_true(waits < step);
-        nest_snapshot_release(s);
-        assert_int_equal(set(&world, "cluster.spine.bandwidth", "900TB/s"), NEST_OK);
-        nest_session_wait(world.session);
-        s = nest_session_snapshot(world.session);
-        const nest_ps kept = s->change->kept;
-        assert_true(kept >= step - saved && kept - (step - saved) <= saved / 100);
-        nest_snapshot_release(s);
-        assert_true(nest_session_undo(world.session));
-    }
-    close_world(&world);
-}
-
-static void parts_sum_to_their_wholes(void **state)
-{
-    (void)state;
-    struct world world;
-    open_small(&world);
-    const struct nest_snapshot *s = nest_session_snapshot(world.session);
-    const struct nest_prediction *p = &s->result->solution[0].prediction;
-    struct nest_part step[NEST_STEP_PARTS];
-    double share = 0;
-    nest_step_parts(p, step);
-    for (int i = 0; i < NEST_STEP_PARTS; i++) {
-        share += step[i].share;
-    }
-    assert_true(share > 1 - 1e-9 && share < 1 + 1e-9);
-    for (int i = 0; i < p->stages; i++) {
-        struct nest_part part[NEST_MEMORY_PARTS];
-        struct nest_part term[NEST_MEMORY_TERMS];
-        double parts = 0;
-        double terms = 0;
-        nest_memory_parts(&p->stage[i].memory, p->memory_limit, part);
-        nest_memory_terms(&p->stage[i].memory, term);
-        for (int k = 0; k < NEST_MEMORY_PARTS; k++) {
-            parts += part[k].value;
-        }
-        for (int k = 0; k < NEST_MEMORY_TERMS; k++) {
-            terms += term[k].value;
-        }
-        assert_true(parts == (double)p->stage[i].memory.total);
-        assert_true(terms == (double)p->stage[i].memory.total);
-    }
-    nest_snapshot_release(s);
-    close_world(&world);
+    test_session_close(&world);
 }
 
 static void exchanging_the_cluster_keeps_the_rest(void **state)
 {
     (void)state;
-    struct world world;
-    open_small(&world);
-    assert_int_equal(set(&world, "cluster.spine.oversubscription", "16"), NEST_OK);
-    assert_int_equal(pin(&world, "pp", "2"), NEST_OK);
+    struct test_session world;
+    test_session_open_small(&world);
+    assert_int_equal(test_session_set(&world, "cluster.spine.oversubscription", "16"), NEST_OK);
+    assert_int_equal(test_session_pin(&world, "pp", "2"), NEST_OK);
     char *before = picture(world.session);
     assert_int_equal(nest_session_cluster(world.session, "hgx-h100-8", &world.errors), NEST_OK);
     nest_session_wait(world.session);
@@ -590,49 +384,7 @@ static void exchanging_the_cluster_keeps_the_rest(void **state)
     assert_string_equal(before, after);
     free(before);
     free(after);
-    close_world(&world);
-}
-
-static bool is_listed(const char *const *list, const char *name)
-{
-    while (*list && strcmp(*list, name) != 0) {
-        list++;
-    }
-    return *list != NULL;
-}
-
-static void paths_are_listed_short_where_they_are_unique(void **state)
-{
-    (void)state;
-    struct world world;
-    open_small(&world);
-    const struct nest_snapshot *s = nest_session_snapshot(world.session);
-    const char *const *paths = (const char *const *)nest_session_paths(s, &world.arena);
-    assert_true(is_listed(paths, "cluster.spine.bandwidth"));
-    assert_true(is_listed(paths, "spine.bandwidth"));
-    assert_true(is_listed(paths, "global_batch"));
-    for (; *paths; paths++) {
-        const char *value = nest_get(&s->scenario[0], *paths, &world.arena);
-        assert_true(value == NULL || set(&world, *paths, value) == NEST_OK);
-    }
-    nest_snapshot_release(s);
-    close_world(&world);
-}
-
-static void files_complete(void **state)
-{
-    (void)state;
-    struct nest_arena arena = NEST_ARENA_INIT;
-    const char *file = command_file("complete-me.yaml", "");
-    char start[256];
-    (void)snprintf(start, sizeof start, "%.*s", (int)(strlen(file) - 6), file);
-    const char *const *paths = (const char *const *)nest_session_files(start, &arena);
-    assert_string_equal(paths[0], file);
-    assert_null(paths[1]);
-    paths = (const char *const *)nest_session_files("tests/ui/gol", &arena);
-    assert_string_equal(paths[0], "tests/ui/golden/");
-    assert_null(nest_session_files("/no/such/folder/x", &arena)[0]);
-    nest_arena_free(&arena);
+    test_session_close(&world);
 }
 
 int main(void)
@@ -647,17 +399,10 @@ int main(void)
         cmocka_unit_test(saving_keeps_everything),
         cmocka_unit_test(saving_through_a_link_keeps_the_link),
         cmocka_unit_test(a_failed_save_says_so_and_stays_unsaved),
-        cmocka_unit_test(changes_are_explained),
-        cmocka_unit_test(every_choice_of_a_plan_can_be_seen_and_pinned),
         cmocka_unit_test(alternatives_can_be_adopted),
         cmocka_unit_test(the_descriptor_tells_of_news),
         cmocka_unit_test(the_command_line_gives_the_same_plan),
-        cmocka_unit_test(every_device_has_one_seat),
-        cmocka_unit_test(a_level_is_waited_for_as_long_as_it_costs),
-        cmocka_unit_test(parts_sum_to_their_wholes),
         cmocka_unit_test(exchanging_the_cluster_keeps_the_rest),
-        cmocka_unit_test(paths_are_listed_short_where_they_are_unique),
-        cmocka_unit_test(files_complete),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

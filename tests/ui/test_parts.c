@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "support/command.h"
+#include "support/session.h"
 #include "ui/action.h"
 #include "ui/canvas.h"
 #include "ui/input.h"
@@ -277,16 +278,9 @@ static void the_cursor_is_always_seen(void **state)
 static void a_plan_that_is_only_a_bound_says_so(void **state)
 {
     (void)state;
-    struct nest_arena arena = NEST_ARENA_INIT;
-    struct nest_errors errors;
-    struct nest_session *session = NULL;
-    struct nest_session_options options = {
-        .request = {.scenario = "tests/ui/data/small.yaml"}, .top = 2, .threads = 1};
-    nest_errors_init(&errors, &arena);
-    assert_int_equal(nest_library_find(&arena, &options.library), NEST_OK);
-    assert_int_equal(nest_session_open(&options, &session, &errors), NEST_OK);
-    nest_session_wait(session);
-    const struct nest_snapshot *settled = nest_session_snapshot(session);
+    struct test_session test;
+    test_session_open_small(&test);
+    const struct nest_snapshot *settled = nest_session_snapshot(test.session);
     struct nest_snapshot passing = *settled;
     struct nest_canvas canvas = {.ascii = true};
     struct nest_layout layout;
@@ -303,8 +297,7 @@ static void a_plan_that_is_only_a_bound_says_so(void **state)
     assert_non_null(strstr(row(&canvas, 0), "step <="));
     nest_canvas_free(&canvas);
     nest_snapshot_release(settled);
-    nest_session_close(session);
-    nest_arena_free(&arena);
+    test_session_close(&test);
 }
 
 /* ---- Windows ---- */
