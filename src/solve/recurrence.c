@@ -300,7 +300,7 @@ enum nest_status nest_recurrence_solve(struct nest_recurrence *r, const struct n
     if (target.step > limit || target.step == NEST_PS_MAX) {
         return NEST_NO;
     }
-    nest_recurrence_walk(r, target, chosen);
+    const bool whole = nest_recurrence_walk(r, target, chosen);
     *step = target.step;
-    return r->out_of_memory ? NEST_NO_MEMORY : NEST_OK;
+    return r->out_of_memory ? NEST_NO_MEMORY : whole ? NEST_OK : NEST_NO;
 }

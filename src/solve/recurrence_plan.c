@@ -147,7 +147,7 @@ struct nest_target nest_recurrence_best(const struct nest_recurrence *r)
     return best;
 }
 
-void nest_recurrence_walk(struct nest_recurrence *r, struct nest_target target,
+bool nest_recurrence_walk(struct nest_recurrence *r, struct nest_target target,
                           struct nest_chosen *chosen)
 {
     const struct nest_chain *chain = r->chain;
@@ -157,7 +157,7 @@ void nest_recurrence_walk(struct nest_recurrence *r, struct nest_target target,
     for (int i = 0; seats.s > 0; i++) {
         struct nest_choice c;
         if (!choose_stage(r, &seats, &front, target, tied, &c)) {
-            return;
+            return false;
         }
         front = close_front(r, &front, c.in);
         front.open = c;
@@ -166,4 +166,5 @@ void nest_recurrence_walk(struct nest_recurrence *r, struct nest_target target,
         tied = i == 0 ? tied_time(chain, c.place) : tied;
         seats = (struct seats){seats.s - 1, c.place->arcs, c.place};
     }
+    return true;
 }

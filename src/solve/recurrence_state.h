@@ -108,8 +108,9 @@ void nest_recurrence_extend(struct nest_recurrence *r, const struct nest_choice 
 /* The best value at the head of the pipeline, all places of the first stage considered. */
 struct nest_target nest_recurrence_best(const struct nest_recurrence *r);
 
-/* Re-derives the plan that reaches the target. */
-void nest_recurrence_walk(struct nest_recurrence *r, struct nest_target target,
+/* Re-derives the plan that reaches the target. False, and chosen incomplete, where times are so
+ * long that their sums saturate: no plan then reaches what its parts promised. */
+bool nest_recurrence_walk(struct nest_recurrence *r, struct nest_target target,
                           struct nest_chosen *chosen);
 
 /* The first cut of at least so many layers; the last one that leaves at least so many. */

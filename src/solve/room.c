@@ -417,12 +417,17 @@ static nest_ps tail_within(const struct fitting *f, nest_ps limit)
     return tail;
 }
 
-/* The least b for which there is room, to a thousandth; never more than it. */
+/* The least b for which there is room, to a thousandth; never more than it. Where times are so long
+ * that they saturate, no b is found, and what was tried last is a bound, too. */
 static nest_ps least_busy(const struct fitting *f)
 {
+    const nest_ps longest = NEST_PS_MAX / (2 * (f->grid->pp + 1));
     nest_ps low = f->even;
     nest_ps high = low;
     while (left_to_first(f, high) > taken(f, 0, high)) {
+        if (high >= longest) {
+            return low;
+        }
         low = high + 1;
         high += high / 8 + 1;
     }

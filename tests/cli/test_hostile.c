@@ -166,6 +166,35 @@ static void odd_files_are_told_apart(void **state)
     }
 }
 
+/* Values at the ends of what is allowed: times saturate, sizes are huge, and there is an end and an
+ * answer all the same. */
+static void absurd_worlds_are_answered(void **state)
+{
+    (void)state;
+    static const char *const sets[] = {
+        "--model llama3-8b --set device.memory_bandwidth=1MB/s --set memory=1GiB --set "
+        "seq=10000000",
+        "--model llama3-405b --set device.memory_bandwidth=1MB/s --set memory=10GiB",
+        "--model gpt3-175b --set device.memory_bandwidth=1MB/s --set memory=1000TB",
+        "--model llama3-8b --set device.launch=1s",
+        "--model llama3-8b --set node.bandwidth=1000B/s --set node.latency=10s",
+        "--model llama3-70b --set node.oversubscription=1000000 --set seq=268435456",
+        "--model llama3-70b --set memory=1MiB",
+        "--model llama3-8b --set memory=1000TB --set global_batch=1073741824",
+    };
+    for (size_t i = 0; i < sizeof sets / sizeof sets[0]; i++) {
+        struct command_result ran =
+            shell_run("solve --cluster hgx-h100-8 --threads 1 --json %s", sets[i]);
+        if (ran.status != 0 && ran.status != 1) {
+            fail_msg("%s: status %d\n%s", sets[i], ran.status, ran.err);
+        }
+        struct json_object *root = command_json(&ran);
+        assert_int_equal(json_object_get_boolean(json_at(root, "feasible")), ran.status == 0);
+        (void)json_object_put(root);
+        command_free(&ran);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -175,6 +204,7 @@ int main(void)
         cmocka_unit_test(pins_beside_a_plan_must_be_what_it_has),
         cmocka_unit_test(a_full_disk_is_told),
         cmocka_unit_test(odd_files_are_told_apart),
+        cmocka_unit_test(absurd_worlds_are_answered),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
