@@ -20,8 +20,8 @@ static bool detect(const struct nest_node *root, enum nest_file_kind *out)
         enum nest_file_kind kind;
         const struct nest_field *table;
     } tables[] = {
-        {NEST_FILE_MODEL, nest_model_fields},       {NEST_FILE_SCENARIO, nest_scenario_fields},
-        {NEST_FILE_CLUSTER, nest_cluster_fields},   {NEST_FILE_DEVICE, nest_device_fields},
+        {NEST_FILE_MODEL, nest_model_fields},     {NEST_FILE_SCENARIO, nest_scenario_fields},
+        {NEST_FILE_CLUSTER, nest_cluster_fields}, {NEST_FILE_DEVICE, nest_device_fields},
         {NEST_FILE_PLAN, nest_plan_fields},
     };
     int most = 0;

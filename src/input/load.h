@@ -49,7 +49,7 @@ struct nest_scenario_request {
     const char *scenario; /* path, or NULL */
     const char *model;    /* or NULL: the scenario's, else the built-in default llama3-70b */
     const char *cluster;  /* or NULL: the scenario's, else h100-spine-leaf */
-    const char *profile; /* file of measured times, or NULL: the scenario's, else the model's */
+    const char *profile;  /* file of measured times, or NULL: the scenario's, else the model's */
     int sets;
     const char *const *set; /* "PATH=VALUE", applied together, then checked together */
     int pins;

@@ -28,7 +28,9 @@ static bool append(struct nest_log *log, enum nest_line_kind kind, char *text)
         log->line = larger;
         log->room = room;
     }
-    log->line[log->count++] = (struct nest_line){kind, text};
+    struct nest_line *line = &log->line[log->count++];
+    line->kind = kind;
+    line->text = text;
     return true;
 }
 

@@ -22,8 +22,8 @@ struct nest_bounds {
     struct nest_reach reach;
     struct nest_problem problem; /* on the relaxed cluster of reach */
     struct nest_overrides overrides;
-    int bulk;                    /* the longest run of equal layers */
-    nest_ps *least;              /* [kinds] scratch */
+    int bulk;       /* the longest run of equal layers */
+    nest_ps *least; /* [kinds] scratch */
 };
 
 /* In place: not to be copied. Borrows space, takes scratch from arena. False: memory is out. */

@@ -261,13 +261,9 @@ bool nest_layout_build(const struct nest_cluster *cluster, const struct nest_str
     if (!out->count || !out->place) {
         return false;
     }
-    struct builder b = {cluster,
-                        nest_cluster_selected(cluster, strategy->selection),
-                        strategy,
-                        arena,
-                        out,
-                        zeros,
-                        packed};
+    struct builder b = {
+        cluster, nest_cluster_selected(cluster, strategy->selection), strategy, arena, out, zeros,
+        packed};
     for (int s = 1; s <= stages; s++) {
         if (!make_places(&b, s) || !make_arcs(&b, s)) {
             return false;

@@ -182,12 +182,13 @@ static void what_cannot_be_described_is_said_with_its_place(void **state)
     assert_fault(&in, "{\"model_type\": \"openelm\"}",
                  "config.json:1:16: model_type: model type 'openelm' cannot be imported: layers of "
                  "different widths cannot be described\n");
-    assert_fault(&in,
-                 "{\"model_type\": \"hunyuan_v1_moe\", \"hidden_size\": 64, \"num_hidden_layers\": "
-                 "2,\n\"num_attention_heads\": 4, \"intermediate_size\": 128, \"vocab_size\": 100, "
-                 "\"num_experts\": 4, \"moe_topk\": [1, 2]}",
-                 "config.json:2:106: moe_topk[1]: a size that differs from layer to layer cannot be "
-                 "described; one value for all layers\n");
+    assert_fault(
+        &in,
+        "{\"model_type\": \"hunyuan_v1_moe\", \"hidden_size\": 64, \"num_hidden_layers\": "
+        "2,\n\"num_attention_heads\": 4, \"intermediate_size\": 128, \"vocab_size\": 100, "
+        "\"num_experts\": 4, \"moe_topk\": [1, 2]}",
+        "config.json:2:106: moe_topk[1]: a size that differs from layer to layer cannot be "
+        "described; one value for all layers\n");
     assert_fault(&in,
                  "{\"model_type\": \"gpt_oss\", \"hidden_size\": 64, \"num_hidden_layers\": 1,\n"
                  "\"num_attention_heads\": 8, \"sliding_window\": 8, \"layer_types\": [\"conv\"]}",

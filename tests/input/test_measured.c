@@ -196,11 +196,13 @@ static const struct {
      "1: these layers are measured at tp 1 in line 2 already; give it once\n"},
     {"layer,tp,fw_ms,bw_ms\nblock,1,1,2\nblock,1,1,2\n",
      "1: these layers are measured at tp 1 in line 2 already; give it once\n"},
-    {"- {layer: block, tp: 1, fw: 1ms}\n", "3: [0]: a measured layer has no 'bw'; expected a time, such as 1.2us or 3ms\n"},
-    {"- {layer: blok, fw: 1ms, bw: -1ms}\n", "11: [0].layer: layer 'blok': there is no such layer; "
-                                             "expected embedding, block, head, a number "
-                                             "from 0 (embedding) to 5 (head), or a range 1-4\n"
-                                             "30: [0].bw: '-1ms' is too small; expected 0s to 100000s\n"},
+    {"- {layer: block, tp: 1, fw: 1ms}\n",
+     "3: [0]: a measured layer has no 'bw'; expected a time, such as 1.2us or 3ms\n"},
+    {"- {layer: blok, fw: 1ms, bw: -1ms}\n",
+     "11: [0].layer: layer 'blok': there is no such layer; "
+     "expected embedding, block, head, a number "
+     "from 0 (embedding) to 5 (head), or a range 1-4\n"
+     "30: [0].bw: '-1ms' is too small; expected 0s to 100000s\n"},
 };
 
 /* "FILE:LINE:COLUMN: …" of every line → "COLUMN: …", so that cases stay readable. */

@@ -93,6 +93,8 @@ void test_small_problem(struct test_small *made, uint64_t seed, int64_t devices)
         test_cluster_irregular(&made->cluster, &random, 2 + below(&random, devices));
     }
     random_device(&random, &made->cluster.device);
+    /* A tree cut to fewer devices has a copy of what the device was. */
+    test_cluster_rebuild(&made->cluster, made->cluster.tree.devices);
     random_model(&random, &made->spec);
     test_small_expand(made);
     struct nest_problem *problem = &made->problem;
