@@ -51,8 +51,8 @@ static void tables_may_look_as_profilers_write_them(void **state)
         "Layer\tForward time [ms]\tBackward time [ms]\ttp size\n1-4\t1.5\t3\t2\n",
         "name,fwd,bwd,tp,mbs,seq_len\n\"1..4\",1.5ms,3000us,2,1,32\n",
         "- {layer: block, tp: 2, fw: 1.5ms, bw: 3ms}\n",
-        "measured:\n  - {layer: 1-2, tp: 2, fw: 1.5ms, bw: 3ms}\n"
-        "  - {layer: 3-4, tp: 2, seq: 32, micro_batch: 1, fw: 1500us, bw: 3ms}\n",
+        ("measured:\n  - {layer: 1-2, tp: 2, fw: 1.5ms, bw: 3ms}\n"
+         "  - {layer: 3-4, tp: 2, seq: 32, micro_batch: 1, fw: 1500us, bw: 3ms}\n"),
     };
     struct test_input input;
     test_input_begin(&input);
