@@ -68,13 +68,15 @@ static void judge_memory(const struct nest_measurement *run, struct nest_judged 
     }
 }
 
-/* Where the source does not state recomputation, the least of it that memory allows; none for a
- * run that did not fit. */
+/* Where the source does not state recomputation, or names modules that are more than attention, the
+ * least of it that memory allows; none for a run that did not fit. */
 static enum nest_status predict(const struct nest_measurement *run, struct nest_problem *problem,
                                 struct nest_arena *arena, struct nest_judged *out,
                                 struct nest_errors *errors)
 {
     struct nest_pin *mode = &problem->pins.pin[NEST_PIN_RECOMPUTE];
+    const bool open = run->recompute < 0 || nest_rebuild_names_modules(run);
+    const bool given = !open || run->kind == NEST_RUN_OUT_OF_MEMORY;
     for (;;) {
         struct nest_plan plan;
         const char **assumed;
@@ -86,7 +88,6 @@ static enum nest_status predict(const struct nest_measurement *run, struct nest_
         if (!nest_plan_evaluate(problem, &plan, arena, &out->prediction)) {
             return NEST_NO_MEMORY;
         }
-        const bool given = run->recompute >= 0 || run->kind == NEST_RUN_OUT_OF_MEMORY;
         if (given || out->prediction.feasible || mode->range[0].low == NEST_RECOMPUTE_FULL) {
             out->recompute = (enum nest_recompute)mode->range[0].low;
             return NEST_OK;

@@ -202,6 +202,11 @@ static bool has_flash(const struct nest_measurement *run)
            !selective;
 }
 
+bool nest_rebuild_names_modules(const struct nest_measurement *run)
+{
+    return run->recompute == NEST_RECOMPUTE_SELECTIVE && mentions(run->notes, "recompute modules");
+}
+
 const char *nest_rebuild_obstacle(const struct nest_measurement *run)
 {
     static const char *const offload[] = {"zero-offload",   "zero offload",      "cpu offload",

@@ -18,6 +18,9 @@ const char *nest_rebuild_obstacle(const struct nest_measurement *run);
 /* The mode that the run used; none where the source says nothing. */
 enum nest_recompute nest_rebuild_recompute(const struct nest_measurement *run);
 
+/* Whether its selective mode repeats more than core attention: the source names the modules. */
+bool nest_rebuild_names_modules(const struct nest_measurement *run);
+
 /* Whether the run's FLOP rates count the forward pass that recomputation repeats. */
 bool nest_rebuild_counts_recompute(const struct nest_measurement *run);
 

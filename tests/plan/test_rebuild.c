@@ -155,6 +155,9 @@ static void test_recompute_from_rates(void **state)
     assert_int_equal(nest_rebuild_recompute(&run), NEST_RECOMPUTE_SELECTIVE);
     run.hfu = 0.74;
     assert_int_equal(nest_rebuild_recompute(&run), NEST_RECOMPUTE_FULL);
+    assert_false(nest_rebuild_names_modules(&run));
+    run.notes = "recompute modules: norm, act";
+    assert_true(nest_rebuild_names_modules(&run));
 }
 
 /* Devices per node divide the job: 256 devices on racks of 72 take 64 of each. */
