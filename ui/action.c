@@ -16,6 +16,7 @@
 #define VIEW        NEST_CONTEXT_VIEW
 #define LIST        NEST_CONTEXT_LIST
 #define TEXT        NEST_CONTEXT_TEXT
+#define LESSON      NEST_CONTEXT_LESSON
 #define LUA         NEST_CONTEXT_LUA
 #define ANYWHERE    (VIEW | LIST | TEXT)
 
@@ -53,6 +54,10 @@ static const struct nest_action_entry table[] = {
     {NEST_ACTION_VIEW_PLAN, "plan", "1", VIEW, NULL, "Show the plan"},
     {NEST_ACTION_VIEW_LUA, "lua", "2 F5", VIEW, NULL,
      "Show the Lua console over the live scenario"},
+    {NEST_ACTION_VIEW_LESSON, "lessons", "3 F6", VIEW, NULL,
+     "Show the lesson, or choose one of the guided lessons"},
+    {NEST_ACTION_NEXT_LESSON, "next-lesson", ">", LESSON, "next lesson", "Open the next lesson"},
+    {NEST_ACTION_PREVIOUS_LESSON, "previous-lesson", "<", LESSON, NULL, "Open the lesson before"},
     {NEST_ACTION_RUN, "run", "Enter", LUA, "run",
      "Run what is typed; a chunk that is not complete goes on in a new line"},
     {NEST_ACTION_NEW_LINE, "new-line", "A-Enter C-j", LUA, "new line", "Begin a new line"},
@@ -68,7 +73,7 @@ static const struct nest_action_entry table[] = {
     {NEST_ACTION_PAGE_DOWN, "page-down", "PgDn", LUA, NULL, "Scroll forth by a page"},
     {NEST_ACTION_CANCEL, "cancel", "C-c", LUA, "stop",
      "Stop the running chunk, else clear what is typed, else stop a search"},
-    {NEST_ACTION_BACK, "back", "Esc", LUA, "plan", "Go back to the plan"},
+    {NEST_ACTION_BACK, "back", "Esc", LUA, "plan", "Go back to the plan or the lesson"},
     {NEST_ACTION_MODELS, "models", "m F2", VIEW, "model", "Choose another model"},
     {NEST_ACTION_CLUSTERS, "clusters", "c F3", VIEW, "cluster", "Choose another cluster"},
     {NEST_ACTION_FIND, "find", "/", VIEW, "find", "Find a value, a stage or a group by name"},

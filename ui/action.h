@@ -34,6 +34,9 @@ enum nest_action {
     NEST_ACTION_PREVIOUS_PANE,
     NEST_ACTION_VIEW_PLAN,
     NEST_ACTION_VIEW_LUA,
+    NEST_ACTION_VIEW_LESSON,
+    NEST_ACTION_NEXT_LESSON,
+    NEST_ACTION_PREVIOUS_LESSON,
     NEST_ACTION_RUN,
     NEST_ACTION_NEW_LINE,
     NEST_ACTION_COMPLETE,
@@ -68,6 +71,7 @@ enum nest_context {
     NEST_CONTEXT_STEP = 32,        /* the bar of the step's parts */
     NEST_CONTEXT_ALTERNATIVE = 64, /* one of the next best plans */
     NEST_CONTEXT_VIEW = 127,       /* any of the above */
+    NEST_CONTEXT_LESSON = 1024,    /* a lesson stands below, together with any of the above */
     NEST_CONTEXT_LIST = 128,       /* a list to choose from */
     NEST_CONTEXT_TEXT = 256,       /* help and details */
     NEST_CONTEXT_LUA = 512         /* the Lua view: letters and digits are typed */

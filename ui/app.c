@@ -2,11 +2,13 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "ui/views/frame.h"
+#include "ui/views/lesson.h"
 
-enum { TEXT_MAX = 1 << 16 };
+enum { TEXT_MAX = 1 << 16, ROUNDS = 4 };
 
 /* ---- Life ---- */
 
@@ -15,6 +17,7 @@ void nest_app_open(struct nest_app *app, struct nest_session *session, struct ne
     *app = (struct nest_app){.session = session, .screen = screen};
     nest_plan_view_init(&app->plan);
     (void)nest_console_open(session, &app->console);
+    (void)nest_lesson_start(session, &app->lesson);
     (void)nest_watch_open(session, app->console, &app->watch);
     nest_lua_view_init(&app->lua, app->console);
     nest_app_refresh(app);
@@ -31,6 +34,7 @@ void nest_app_close(struct nest_app *app)
     nest_history_free(&app->finds);
     nest_history_free(&app->values);
     nest_history_free(&app->files);
+    nest_lesson_close(app->lesson);
     nest_watch_close(app->watch);
     nest_console_close(app->console);
     nest_session_close(app->session);
@@ -64,21 +68,33 @@ static void say_notice(struct nest_app *app, const struct nest_notice *notice)
     }
 }
 
-void nest_app_refresh(struct nest_app *app)
+/* Takes in what happened in the background; true if there was anything. */
+static bool collect(struct nest_app *app)
 {
     struct nest_notice notice = {.text = ""};
-    if (app->console) {
-        (void)nest_console_collect(app->console);
+    bool any = app->console && nest_console_collect(app->console);
+    any |= app->lesson && nest_lesson_collect(app->lesson);
+    any |= app->watch && nest_watch_collect(app->watch, &notice);
+    say_notice(app, &notice);
+    return any;
+}
+
+/* A snapshot takes the news with it, so what it brings is collected after it, and what that changes
+ * is in the next one. */
+void nest_app_refresh(struct nest_app *app)
+{
+    bool more = true;
+    for (int i = 0; more && i < ROUNDS; i++) {
+        const struct nest_snapshot *snapshot = nest_session_snapshot(app->session);
+        if (snapshot) {
+            nest_snapshot_release(app->snapshot);
+            app->snapshot = snapshot;
+            nest_plan_view_settle(&app->plan, snapshot);
+        }
+        more = collect(app);
     }
-    if (app->watch) {
-        nest_watch_collect(app->watch, &notice);
-        say_notice(app, &notice);
-    }
-    const struct nest_snapshot *snapshot = nest_session_snapshot(app->session);
-    if (snapshot) {
-        nest_snapshot_release(app->snapshot);
-        app->snapshot = snapshot;
-        nest_plan_view_settle(&app->plan, snapshot);
+    if (more) {
+        nest_session_notify(app->session); /* keys have their turn in between */
     }
 }
 
@@ -124,7 +140,10 @@ unsigned nest_app_contexts(const struct nest_app *app)
     case NEST_POPUP_TEXT:
         return NEST_CONTEXT_TEXT;
     default:
-        return app->view == NEST_VIEW_LUA ? NEST_CONTEXT_LUA : nest_plan_view_contexts(&app->plan);
+        return app->view == NEST_VIEW_LUA
+                   ? NEST_CONTEXT_LUA
+                   : nest_plan_view_contexts(&app->plan) |
+                         (app->view == NEST_VIEW_LESSON ? NEST_CONTEXT_LESSON : 0);
     }
 }
 
@@ -252,7 +271,11 @@ static void accept_choice(struct nest_app *app)
     struct nest_arena arena = NEST_ARENA_INIT;
     struct nest_errors errors;
     nest_errors_init(&errors, &arena);
-    if (app->popup.count > 0) {
+    if (app->popup.count > 0 && app->popup_use == NEST_FOR_LESSON) {
+        const int number = (int)strtol(app->popup.line[app->popup.cursor], NULL, 10);
+        nest_popup_close(&app->popup);
+        (void)nest_app_open_lesson(app, number);
+    } else if (app->popup.count > 0) {
         (void)snprintf(name, sizeof name, "%s", app->popup.line[app->popup.cursor]);
         const enum nest_status status = app->popup_use == NEST_FOR_MODEL
                                             ? nest_session_model(app->session, name, &errors)
@@ -279,20 +302,95 @@ static void cancel(struct nest_app *app)
     nest_app_quit(app);
 }
 
+static int open_lesson(const struct nest_app *app)
+{
+    return app->lesson ? nest_lesson_report(app->lesson).number : 0;
+}
+
+static void choose_lesson(struct nest_app *app)
+{
+    struct nest_arena arena = NEST_ARENA_INIT;
+    const char **names = nest_session_names(app->session, "scripts/lessons", &arena);
+    nest_popup_list(&app->popup, "Lesson", (const char *const *)names, NULL);
+    app->popup_use = NEST_FOR_LESSON;
+    nest_arena_free(&arena);
+}
+
 static void show_view(struct nest_app *app, enum nest_view view)
 {
+    if (view == NEST_VIEW_LESSON && (open_lesson(app) == 0 || app->view == view)) {
+        choose_lesson(app);
+        return;
+    }
     if (view == NEST_VIEW_LUA && !app->console) {
         nest_app_say(app, NEST_ROLE_BAD, "out of memory");
         return;
     }
+    app->below = view == NEST_VIEW_LUA ? app->below : view;
     app->view = view;
+    app->plan.lesson = view == NEST_VIEW_LESSON;
+}
+
+bool nest_app_open_lesson(struct nest_app *app, int number)
+{
+    struct nest_arena arena = NEST_ARENA_INIT;
+    struct nest_errors errors;
+    nest_errors_init(&errors, &arena);
+    const enum nest_status status =
+        app->lesson ? nest_lesson_open(app->lesson, number, &errors) : NEST_NO_MEMORY;
+    const bool opened = nest_app_report(app, status, &errors);
+    nest_arena_free(&arena);
+    if (opened) {
+        app->lesson_scroll = 0;
+        show_view(app, NEST_VIEW_PLAN);
+        show_view(app, NEST_VIEW_LESSON);
+        nest_app_refresh(app);
+    }
+    return opened;
+}
+
+void nest_app_try(struct nest_app *app, const char *edit)
+{
+    struct nest_arena arena = NEST_ARENA_INIT;
+    struct nest_errors errors;
+    nest_errors_init(&errors, &arena);
+    (void)nest_app_report(app, nest_lesson_try(app->lesson, edit, &errors), &errors);
+    nest_arena_free(&arena);
+    nest_app_refresh(app);
+}
+
+static bool act_in_lesson(struct nest_app *app, enum nest_action action)
+{
+    const int page = app->plan.layout.lesson.height > 2 ? app->plan.layout.lesson.height - 2 : 1;
+    const int number = open_lesson(app);
+    switch (action) {
+    case NEST_ACTION_NEXT_LESSON:
+    case NEST_ACTION_PREVIOUS_LESSON:
+        (void)nest_app_open_lesson(app,
+                                   action == NEST_ACTION_NEXT_LESSON ? number + 1 : number - 1);
+        return true;
+    case NEST_ACTION_PAGE_UP:
+        app->lesson_scroll -= page;
+        return true;
+    case NEST_ACTION_PAGE_DOWN:
+        app->lesson_scroll += page;
+        return true;
+    default:
+        return nest_plan_view_act(&app->plan, app->snapshot, action);
+    }
 }
 
 /* What the view that is shown does by itself. */
 static bool act_in_view(struct nest_app *app, enum nest_action action)
 {
-    return app->view == NEST_VIEW_LUA ? nest_lua_view_act(&app->lua, action)
-                                      : nest_plan_view_act(&app->plan, app->snapshot, action);
+    switch (app->view) {
+    case NEST_VIEW_LUA:
+        return nest_lua_view_act(&app->lua, action);
+    case NEST_VIEW_LESSON:
+        return act_in_lesson(app, action);
+    default:
+        return nest_plan_view_act(&app->plan, app->snapshot, action);
+    }
 }
 
 void nest_app_act(struct nest_app *app, enum nest_action action)
@@ -361,9 +459,12 @@ void nest_app_act(struct nest_app *app, enum nest_action action)
     case NEST_ACTION_VIEW_LUA:
         show_view(app, NEST_VIEW_LUA);
         break;
+    case NEST_ACTION_VIEW_LESSON:
+        show_view(app, NEST_VIEW_LESSON);
+        break;
     case NEST_ACTION_BACK:
-        if (app->popup.kind == NEST_POPUP_NONE) {
-            show_view(app, NEST_VIEW_PLAN);
+        if (app->popup.kind == NEST_POPUP_NONE && app->view == NEST_VIEW_LUA) {
+            show_view(app, app->below);
         }
         nest_popup_close(&app->popup);
         break;
@@ -587,12 +688,17 @@ static void handle_wheel(struct nest_app *app, const struct nest_event *event)
     if (app->asking != NEST_ASKING_NOTHING) {
         return;
     }
+    const bool up = event->kind == NEST_EVENT_WHEEL_UP;
+    if (app->popup.kind == NEST_POPUP_NONE && app->view == NEST_VIEW_LESSON &&
+        nest_rect_contains(app->plan.layout.lesson, event->x, event->y)) {
+        app->lesson_scroll += up ? -1 : 1;
+        return;
+    }
     if (app->popup.kind == NEST_POPUP_NONE && hit && hit->spot.pane != NEST_PANE_NONE &&
         hit->spot.pane != app->plan.focus.pane) {
         app->plan.focus = hit->spot;
     }
-    nest_app_act(app, event->kind == NEST_EVENT_WHEEL_UP ? NEST_ACTION_CURSOR_UP
-                                                         : NEST_ACTION_CURSOR_DOWN);
+    nest_app_act(app, up ? NEST_ACTION_CURSOR_UP : NEST_ACTION_CURSOR_DOWN);
 }
 
 void nest_app_handle(struct nest_app *app, const struct nest_event *event)
@@ -646,6 +752,10 @@ static enum nest_role draw_view(struct nest_app *app, struct nest_canvas *canvas
         return nest_lua_view_describe(&app->lua, about);
     }
     nest_plan_view_draw(&app->plan, app->snapshot, canvas);
+    if (app->view == NEST_VIEW_LESSON) {
+        const struct nest_lesson_report report = nest_lesson_report(app->lesson);
+        nest_lesson_draw(&report, canvas, app->plan.layout.lesson, &app->lesson_scroll);
+    }
     nest_plan_view_describe(&app->plan, app->snapshot, about);
     return NEST_ROLE_DIM;
 }
@@ -672,6 +782,7 @@ void nest_app_draw(struct nest_app *app, struct nest_canvas *canvas)
     const enum nest_role role = draw_view(app, canvas, &about);
     const struct nest_frame frame = {
         .view = app->view,
+        .lesson = open_lesson(app) > 0,
         .snapshot = app->snapshot,
         .layout = nest_app_layout(app),
         .note = app->message[0]    ? app->message

@@ -2,6 +2,7 @@
 #ifndef NEST_UI_APP_H
 #define NEST_UI_APP_H
 
+#include "session/lesson.h"
 #include "session/session.h"
 #include "session/watch.h"
 #include "ui/input.h"
@@ -21,14 +22,17 @@ enum nest_asking {
     NEST_ASKING_QUIT     /* unsaved changes: a key answers */
 };
 
-enum nest_popup_use { NEST_FOR_READING, NEST_FOR_MODEL, NEST_FOR_CLUSTER };
+enum nest_popup_use { NEST_FOR_READING, NEST_FOR_MODEL, NEST_FOR_CLUSTER, NEST_FOR_LESSON };
 
 struct nest_app {
     struct nest_session *session;
     const struct nest_snapshot *snapshot; /* owned */
     struct nest_console *console;         /* NULL: there is none, as memory was out */
     struct nest_watch *watch;             /* of the scenario's files; NULL likewise */
+    struct nest_lesson *lesson;           /* NULL likewise */
+    int lesson_scroll;
     enum nest_view view;
+    enum nest_view below; /* where the Lua view leads back to */
     struct nest_plan_view plan;
     struct nest_lua_view lua;
     struct nest_popup popup;
@@ -51,6 +55,12 @@ struct nest_app {
 /* Takes over the session, not the screen. */
 void nest_app_open(struct nest_app *app, struct nest_session *session, struct nest_screen *screen);
 void nest_app_close(struct nest_app *app);
+
+/* Opens a lesson and shows it. */
+bool nest_app_open_lesson(struct nest_app *app, int number);
+
+/* An edit of the open lesson's scenario, PATH=VALUE or KEY=VALUE of a pin. */
+void nest_app_try(struct nest_app *app, const char *edit);
 
 /* One event; changes the app, draws nothing. */
 void nest_app_handle(struct nest_app *app, const struct nest_event *event);

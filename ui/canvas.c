@@ -179,8 +179,7 @@ void nest_canvas_right(struct nest_canvas *canvas, int x, int y, int width, enum
     (void)nest_canvas_text(canvas, x + shift, y, width - shift, role, text);
 }
 
-/* Length in bytes of what fits on one line: whole words, or a cut word if even one is too long. */
-static size_t line_length(const struct nest_canvas *canvas, const char *text, int width)
+size_t nest_canvas_line(const struct nest_canvas *canvas, const char *text, int width)
 {
     size_t fits = 0;
     size_t at = 0;
@@ -205,7 +204,7 @@ int nest_canvas_wrap(struct nest_canvas *canvas, struct nest_rect rect, enum nes
     int lines = 0;
     char line[TEXT_MAX];
     while (*text && lines < rect.height && rect.width > 0) {
-        const size_t length = line_length(canvas, text, rect.width);
+        const size_t length = nest_canvas_line(canvas, text, rect.width);
         const bool last = lines == rect.height - 1;
         (void)snprintf(line, sizeof line, "%.*s", last ? TEXT_MAX - 1 : (int)length, text);
         (void)nest_canvas_text(canvas, rect.x, rect.y + lines, rect.width, role, line);

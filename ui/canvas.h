@@ -6,6 +6,7 @@
 #define NEST_UI_CANVAS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "ui/theme.h"
@@ -44,6 +45,10 @@ int nest_canvas_printf(struct nest_canvas *canvas, int x, int y, int width, enum
 /* The same, ending at column x + width. */
 void nest_canvas_right(struct nest_canvas *canvas, int x, int y, int width, enum nest_role role,
                        const char *text);
+
+/* Bytes of text that one row of width columns takes: whole words, or a cut word if even one is too
+ * long. */
+size_t nest_canvas_line(const struct nest_canvas *canvas, const char *text, int width);
 
 /* Breaks text at spaces into at most rect.height lines; returns the lines used. */
 int nest_canvas_wrap(struct nest_canvas *canvas, struct nest_rect rect, enum nest_role role,

@@ -1,5 +1,6 @@
 /* The line typed after ':'. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/suggest.h"
@@ -141,6 +142,11 @@ static bool run_cluster(struct nest_app *app, const char *rest)
     return end(app, &outcome, nest_session_cluster(app->session, rest, &outcome.errors));
 }
 
+static bool run_lesson(struct nest_app *app, const char *rest)
+{
+    return nest_app_open_lesson(app, (int)strtol(rest, NULL, 10));
+}
+
 static bool run_quit(struct nest_app *app, const char *rest)
 {
     (void)rest;
@@ -156,17 +162,12 @@ static bool run_quit_now(struct nest_app *app, const char *rest)
 }
 
 static const struct command commands[] = {
-    {"set", "PATH VALUE", run_set, NULL},
-    {"scale", "PATH FACTOR", run_scale, NULL},
-    {"deeper", NULL, run_deeper, NULL},
-    {"pin", "KEY VALUE", run_pin, NULL},
-    {"free", "KEY", run_free, NULL},
-    {"w", NULL, run_write, ""},
-    {"wq", NULL, run_write_quit, ""},
-    {"e", "FILE", run_edit, ""},
-    {"model", "NAME", run_model, "models"},
-    {"cluster", "NAME", run_cluster, "topologies"},
-    {"q", NULL, run_quit, NULL},
+    {"set", "PATH VALUE", run_set, NULL},   {"scale", "PATH FACTOR", run_scale, NULL},
+    {"deeper", NULL, run_deeper, NULL},     {"pin", "KEY VALUE", run_pin, NULL},
+    {"free", "KEY", run_free, NULL},        {"w", NULL, run_write, ""},
+    {"wq", NULL, run_write_quit, ""},       {"e", "FILE", run_edit, ""},
+    {"model", "NAME", run_model, "models"}, {"cluster", "NAME", run_cluster, "topologies"},
+    {"lesson", "NUMBER", run_lesson, NULL}, {"q", NULL, run_quit, NULL},
     {"q!", NULL, run_quit_now, NULL},
 };
 enum { COMMANDS = sizeof commands / sizeof commands[0] };

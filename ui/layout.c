@@ -147,3 +147,51 @@ void nest_layout_plan(int width, int height, const struct nest_layout_wants *wan
         stacked(width, 1, height - 3, wants, out);
     }
 }
+
+int nest_layout_right_width(int width)
+{
+    return width < NEST_LAYOUT_TWO_COLUMNS
+               ? width - 2 * MARGIN
+               : width - 2 * MARGIN - GAP - nest_layout_left_width(width);
+}
+
+/* The cluster on the left, settings and pins on the right. */
+static int strip_of_two(int width, int height, const struct nest_layout_wants *wants,
+                        struct nest_layout *out)
+{
+    const int left = nest_layout_left_width(width);
+    const int rows = at_most(at_least(wants->cluster, wants->settings + wants->plan), height / 2);
+    struct column cluster = {MARGIN, 1, left, rows};
+    struct column choices = {MARGIN + left + GAP, 1, nest_layout_right_width(width), rows};
+    out->columns = true;
+    out->divider = MARGIN + left + 1;
+    out->cluster = take(&cluster, wants->cluster, 0);
+    out->settings = take(&choices, wants->settings, 0);
+    out->plan = take(&choices, wants->plan, 0);
+    return rows;
+}
+
+static int strip_of_one(int width, int height, const struct nest_layout_wants *wants,
+                        struct nest_layout *out)
+{
+    struct column column = {MARGIN, 1, width - 2 * MARGIN, height / 2};
+    out->cluster = take(&column, at_most(wants->cluster, CLUSTER_LEAST + 2), 0);
+    out->settings = take(&column, 1, 0);
+    out->plan = take(&column, wants->plan, 0);
+    return height / 2 - column.left;
+}
+
+void nest_layout_lesson(int width, int height, const struct nest_layout_wants *wants,
+                        struct nest_layout *out)
+{
+    nest_layout_plain(width, height, out);
+    if (out->too_small) {
+        return;
+    }
+    const int inside = height - 3;
+    const bool two = width >= NEST_LAYOUT_TWO_COLUMNS;
+    const int rows =
+        two ? strip_of_two(width, inside, wants, out) : strip_of_one(width, inside, wants, out);
+    out->rule = 1 + rows;
+    out->lesson = (struct nest_rect){MARGIN, out->rule + 1, width - 2 * MARGIN, inside - rows - 1};
+}

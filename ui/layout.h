@@ -30,6 +30,7 @@ struct nest_layout {
     struct nest_rect frame;
     struct nest_rect cluster, settings, plan, alternatives;
     struct nest_rect stages, step, why;
+    struct nest_rect lesson;    /* only beside a lesson */
     struct nest_rect placement; /* only where there is much room */
     int divider;                /* column of the line between the columns, -1 without */
     int rule;   /* row of the line above step and why, -1 where they are in a column */
@@ -42,6 +43,11 @@ int nest_layout_left_width(int width);
 
 /* A view that uses everything inside the frame as it likes. */
 void nest_layout_plain(int width, int height, struct nest_layout *out);
+
+/* What can be changed above, a lesson below. wants.plan is for the narrower right column. */
+int nest_layout_right_width(int width);
+void nest_layout_lesson(int width, int height, const struct nest_layout_wants *wants,
+                        struct nest_layout *out);
 
 void nest_layout_plan(int width, int height, const struct nest_layout_wants *wants,
                       struct nest_layout *out);

@@ -25,7 +25,18 @@ static bool wants_no_color(const struct nest_explore_request *request)
            (request->color == NEST_COLOR_AUTO && no_color && *no_color);
 }
 
-static int run(struct nest_session *session, const struct nest_screen_options *options)
+/* A lesson that cannot be opened says so on the screen. */
+static void start_lesson(struct nest_app *app, const struct nest_explore_request *request)
+{
+    if (request->lesson > 0 && nest_app_open_lesson(app, request->lesson)) {
+        for (int i = 0; i < request->edits; i++) {
+            nest_app_try(app, request->edit[i]);
+        }
+    }
+}
+
+static int run(struct nest_session *session, const struct nest_explore_request *request,
+               const struct nest_screen_options *options)
 {
     struct nest_screen screen;
     struct nest_app app;
@@ -36,6 +47,7 @@ static int run(struct nest_session *session, const struct nest_screen_options *o
         return NEST_EXPLORER_UNAVAILABLE;
     }
     nest_app_open(&app, session, &screen);
+    start_lesson(&app, request);
     const int status = nest_app_run(&app);
     nest_screen_close(&screen);
     nest_app_close(&app);
@@ -51,6 +63,9 @@ static int explore(const struct nest_explore_request *request)
         .request = request->scenario, .top = ALTERNATIVES, .threads = request->threads};
     const struct nest_screen_options screen = {.no_color = wants_no_color(request),
                                                .ascii = request->ascii};
+    if (request->lesson > 0) {
+        options.request = (struct nest_scenario_request){0};
+    }
     (void)setlocale(LC_ALL, "");
     (void)setlocale(LC_NUMERIC, "C");
     nest_errors_init(&errors, &arena);
@@ -63,7 +78,7 @@ static int explore(const struct nest_explore_request *request)
         print_errors(&errors);
         result = status == NEST_NO ? 1 : 2;
     } else {
-        result = run(session, &screen);
+        result = run(session, request, &screen);
     }
     nest_arena_free(&arena);
     return result;

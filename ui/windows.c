@@ -44,6 +44,7 @@ void nest_app_help(struct nest_app *app)
         ":w [FILE]        save;  :wq [FILE] saves and quits\n"
         ":e FILE          open another scenario\n"
         ":model NAME      exchange the model;  :cluster NAME the cluster\n"
+        ":lesson NUMBER   open a guided lesson\n"
         ":q               quit;  :q! even if changes are lost\n"
         "\n\1MEMORY BARS\n"
         "W weights  G gradients  O optimizer states  A activations\n"

@@ -2,7 +2,10 @@
 -- Run: nest lua scripts/lessons/1-tensor-parallelism.lua [PATH=VALUE …]
 local base = {
   model = "llama3-70b", cluster = "h100-spine-leaf",
-  pin = {tp = 8, pp = 8, recompute = "full", micro_batch = 1},
+  pin = {
+    tp = 8, pp = 8, cp = 1, ep = 1, etp = 1, zero = 1, virtual_stages = 1, micro_batch = 1,
+    recompute = "full", order = "tp-cp-dp-pp",
+  },
 }
 nest.lesson {
   title = "Lesson 1: why tensor parallelism stays inside the node",

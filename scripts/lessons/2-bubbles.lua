@@ -7,7 +7,10 @@ nest.lesson {
     .. "forwards, letters backwards, dots are the bubble.",
   scenario = {
     model = "llama3-70b", cluster = "h100-spine-leaf", train = {global_batch = 128},
-    pin = {tp = 8, pp = 8, recompute = "full", micro_batch = 1},
+    pin = {
+      tp = 8, pp = 8, cp = 1, ep = 1, etp = 1, zero = 1, virtual_stages = 1, micro_batch = 1,
+      recompute = "full", order = "tp-cp-dp-pp",
+    },
   },
   show = function(_, a)
     local forward, backward = {}, {}
@@ -15,12 +18,11 @@ nest.lesson {
       forward[i], backward[i] = stage.load_s / 4, stage.load_s * 3 / 4
     end
     local shown = math.min(a.plan.microbatches, 32)
-    local _, idle = nest.schedule(forward, backward, shown)
-    print()
-    print(("%d stages, %d microbatches (%d drawn): %.0f%% of the chart is idle"):format(
-      a.plan.pp, a.plan.microbatches, shown, 100 * idle))
-    print(("predicted step %.2f s, of which bubble %.2f s (%.0f%%)"):format(
-      a.step_time_s, a.breakdown_s.bubble, 100 * a.breakdown_s.bubble / a.step_time_s))
+    print(("%d stages, %d microbatches: step %.2f s, of which bubble %.2f s (%.0f%%)"):format(
+      a.plan.pp, a.plan.microbatches, a.step_time_s, a.breakdown_s.bubble,
+      100 * a.breakdown_s.bubble / a.step_time_s))
+    local _, idle = nest.schedule(forward, backward, shown, 64)
+    print(("%d microbatches drawn: %.0f%% of the chart is idle"):format(shown, 100 * idle))
   end,
   try = "bring the bubble under 10% of the step: raise global_batch, or lower pp",
   question = "with 8 stages, how many microbatches make the bubble 10%?",

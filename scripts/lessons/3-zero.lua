@@ -16,7 +16,10 @@ nest.lesson {
   scenario = {
     model = "llama3-70b", cluster = "h100-spine-leaf", limits = {memory = "16GiB"},
     edits = {{["spine.oversubscription"] = 16}},
-    pin = {tp = 8, pp = 4, recompute = "full", micro_batch = 1, zero = 3},
+    pin = {
+      tp = 8, pp = 4, cp = 1, ep = 1, etp = 1, zero = 3, shard = 32, virtual_stages = 1,
+      micro_batch = 1, recompute = "full", order = "tp-cp-dp-pp",
+    },
   },
   show = function(s)
     local rows = {}

@@ -18,7 +18,10 @@ nest.lesson {
     .. "to nothing here.",
   scenario = {
     model = "llama3-70b", cluster = "h100-spine-leaf", limits = {memory = "30GiB"},
-    pin = {tp = 8, pp = 4, zero = 1, micro_batch = 1, recompute = "none"},
+    pin = {
+      tp = 8, pp = 4, cp = 1, ep = 1, etp = 1, zero = 1, virtual_stages = 1, micro_batch = 1,
+      recompute = "none", order = "tp-cp-dp-pp",
+    },
   },
   show = function(s)
     local rows = {}

@@ -9,7 +9,10 @@ nest.lesson {
     .. "of a replica (tp-cp-pp-dp), so the gradients do.",
   scenario = {
     model = "llama3-70b", cluster = "h100-spine-leaf",
-    pin = {tp = 8, pp = 8, zero = 1, recompute = "full", micro_batch = 1, order = "tp-cp-dp-pp"},
+    pin = {
+      tp = 8, pp = 8, cp = 1, ep = 1, etp = 1, zero = 1, virtual_stages = 1, micro_batch = 1,
+      recompute = "full", order = "tp-cp-dp-pp",
+    },
   },
   show = function(s)
     local rows = {}

@@ -9,7 +9,10 @@ nest.lesson {
     .. "across racks it is not.",
   scenario = {
     model = "mixtral-8x7b", cluster = "h100-spine-leaf",
-    pin = {tp = 4, pp = 4, recompute = "full", micro_batch = 1, ep = 8, etp = 4},
+    pin = {
+      tp = 4, pp = 4, cp = 1, ep = 8, etp = 4, zero = 1, virtual_stages = 1, micro_batch = 1,
+      recompute = "full", order = "tp-cp-dp-pp",
+    },
   },
   show = function(s)
     local rows = {}

@@ -13,7 +13,9 @@ enum nest_color { NEST_COLOR_AUTO, NEST_COLOR_ALWAYS, NEST_COLOR_NEVER };
 /* What the command line asks the explorer to open. Borrowed from argv and the caller's arena. */
 struct nest_explore_request {
     struct nest_scenario_request scenario;
-    int lesson; /* 0: none */
+    int lesson; /* 0: none; then the scenario is the lesson's, with these edits */
+    int edits;
+    const char *const *edit; /* "PATH=VALUE", "KEY=VALUE" */
     int threads;
     enum nest_color color;
     bool ascii;

@@ -4,11 +4,13 @@
 #include "cli/commands.h"
 #include "cli/lua.h"
 #include "cli/request.h"
+#include "session/lesson.h"
 
 static int run(struct nest_cli *cli);
 
 static const struct nest_option options[] = {
-    {NEST_OPT_LESSON, "lesson", 0, "N", "Start the guided lesson N", NULL},
+    {NEST_OPT_LESSON, "lesson", 0, "[N]", "Start the guided lesson N; without a number, list them",
+     NULL},
     {NEST_OPT_ASCII, "ascii", 0, NULL, "Draw with ASCII only", NULL},
     {NEST_OPT_JSON, "json", 'j', NULL, "Print JSON instead, as nest solve does", NULL},
     {NEST_OPT_COLOR, "color", 0, "WHEN", "Colours: auto, always or never", "auto always never"},
@@ -40,6 +42,13 @@ static int run(struct nest_cli *cli)
     if (cli->errors.count > 0) {
         return nest_cli_usage_failure(cli);
     }
+    if (nest_args_has(&cli->args, NEST_OPT_LESSON) && request.lesson == 0) {
+        return nest_cli_lessons(cli);
+    }
+    if (request.lesson > nest_lesson_count(&cli->library)) {
+        return nest_cli_no_lesson(cli, request.lesson);
+    }
+    request.edit = nest_cli_edits(cli, &request.edits);
     const bool json = nest_args_has(&cli->args, NEST_OPT_JSON);
     if (cli->explorer != NULL && !json && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO)) {
         const int status = cli->explorer->open(&request);

@@ -6,6 +6,8 @@
 #include "cli/request.h"
 #include "script/api.h"
 #include "script/reference.h"
+#include "script/repl.h"
+#include "session/lesson.h"
 
 static int run(struct nest_cli *cli);
 
@@ -80,30 +82,62 @@ static int split_pins(struct nest_cli *cli, const char *pins, const char **out, 
     return count;
 }
 
-int nest_cli_lesson(struct nest_cli *cli, int number)
+const char *const *nest_cli_edits(struct nest_cli *cli, int *count)
 {
     enum { EDITS_MAX = 64 };
-    const char *edit[EDITS_MAX];
+    const char **edit = NEST_NEW(&cli->arena, const char *, EDITS_MAX);
     const struct nest_scenario_request request = nest_cli_request(cli, false);
+    *count = 0;
+    for (int i = 0; edit && i < request.sets && *count < EDITS_MAX; i++) {
+        edit[(*count)++] = request.set[i];
+    }
+    for (int i = 0; edit && i < request.pins; i++) {
+        *count += split_pins(cli, request.pin[i], edit + *count, EDITS_MAX - *count);
+    }
+    return edit;
+}
+
+int nest_cli_lesson(struct nest_cli *cli, int number)
+{
     int edits = 0;
-    for (int i = 0; i < request.sets && edits < EDITS_MAX; i++) {
-        edit[edits++] = request.set[i];
+    const char *const *edit = nest_cli_edits(cli, &edits);
+    const char *path = nest_lesson_path(&cli->library, number, &cli->arena);
+    return path ? nest_cli_script(cli, path, edits, edit) : nest_cli_no_lesson(cli, number);
+}
+
+int nest_cli_no_lesson(struct nest_cli *cli, int number)
+{
+    return nest_cli_usage(cli, "nest --lesson lists them", "there is no lesson %d", number);
+}
+
+/* A title needs the lesson's program to run. */
+static const char *title_of(struct nest_cli *cli, const char *path)
+{
+    const struct nest_repl_options plain = {.library = &cli->library, .threads = 1};
+    struct nest_repl *repl = NULL;
+    struct nest_lesson_text text = {0};
+    struct nest_scenario_spec scenario;
+    enum nest_status status = nest_repl_open(&plain, &repl);
+    if (status == NEST_OK) {
+        status = nest_repl_lesson(repl, path, &cli->arena, &text, &scenario, &cli->errors);
     }
-    for (int i = 0; i < request.pins; i++) {
-        edits += split_pins(cli, request.pin[i], edit + edits, EDITS_MAX - edits);
-    }
-    const char *folder = "scripts/lessons";
-    const char *prefix = nest_arena_printf(&cli->arena, "%d-", number);
-    const char **name = nest_library_list(&cli->library, folder, &cli->arena);
-    for (; name != NULL && *name != NULL; name++) {
-        if (strncmp(*name, prefix, strlen(prefix)) == 0) {
-            return nest_cli_script(
-                cli,
-                nest_arena_printf(&cli->arena, "%s/%s/%s.lua", cli->library.root, folder, *name),
-                edits, edit);
+    nest_repl_close(repl);
+    return status == NEST_OK ? text.title : NULL;
+}
+
+int nest_cli_lessons(struct nest_cli *cli)
+{
+    const int count = nest_lesson_count(&cli->library);
+    for (int number = 1; number <= count; number++) {
+        const char *path = nest_lesson_path(&cli->library, number, &cli->arena);
+        const char *title = path ? title_of(cli, path) : NULL;
+        if (!title) {
+            return nest_cli_fail(cli, NEST_BAD_INPUT);
         }
+        (void)fprintf(cli->out, "%s\n", title);
     }
-    return nest_cli_usage(cli, "see scripts/lessons", "there is no lesson %d", number);
+    (void)fprintf(cli->out, "\nnest --lesson N starts one.\n");
+    return NEST_EXIT_DONE;
 }
 
 static int print_reference(struct nest_cli *cli)

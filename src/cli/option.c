@@ -110,10 +110,18 @@ struct walk {
     struct nest_errors *errors;
 };
 
+static bool is_number(const char *word)
+{
+    return *word != '\0' && word[strspn(word, "0123456789")] == '\0';
+}
+
 static void give(struct walk *walk, const struct nest_option *option, const char *value)
 {
-    if (option->argument != NULL && value == NULL) {
-        if (walk->at + 1 >= walk->argc) {
+    /* An argument in brackets may be left out: only a number behind the option is one. */
+    const bool optional = option->argument != NULL && option->argument[0] == '[';
+    const char *next = walk->at + 1 < walk->argc ? walk->argv[walk->at + 1] : NULL;
+    if (option->argument != NULL && value == NULL && !(optional && (!next || !is_number(next)))) {
+        if (next == NULL) {
             nest_errors_add(walk->errors, command_line(), NULL, NULL, "option --%s needs %s",
                             option->name, option->argument);
             return;

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "script/graph.h"
 #include "script/library.h"
 #include "script/sandbox.h"
 #include "script/tree.h"
@@ -461,4 +462,5 @@ void nest_builder_open(lua_State *L, struct nest_params *params)
     lua_pushlightuserdata(L, params);
     lua_pushcclosure(L, make_param, 1);
     lua_setglobal(L, "param");
+    nest_graph_open(L);
 }

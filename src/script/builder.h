@@ -1,4 +1,4 @@
-/* The words in which scripts describe clusters: level, node, ring, torus, cluster, param.
+/* The words in which scripts describe clusters: level, node, ring, torus, cluster, param, graph.
  *
  * A group is a table of one level's figures with what lies below it as its array part: other groups
  * or group:times(n). cluster{…} flattens the tree of groups into levels, innermost first, with runs

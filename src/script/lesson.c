@@ -5,7 +5,9 @@
 #include <string.h>
 
 #include "input/set.h"
+#include "script/answer.h"
 #include "script/sandbox.h"
+#include "script/tree.h"
 
 enum { WIDTH = 78 };
 
@@ -127,6 +129,14 @@ static void print_heading(lua_State *L, const char *word, const char *text)
     lua_pop(L, 1);
 }
 
+static void call_show(lua_State *L, int scenario, int answer)
+{
+    lua_getfield(L, 1, "show");
+    lua_pushvalue(L, scenario);
+    lua_pushvalue(L, answer);
+    lua_call(L, 2, 0);
+}
+
 /* check(s, answer) → done [, what is still missing]. */
 static bool judge(lua_State *L, int scenario, int answer)
 {
@@ -140,28 +150,106 @@ static bool judge(lua_State *L, int scenario, int answer)
     return done;
 }
 
-int nest_lesson_run(lua_State *L)
+/* The texts lie in the record. */
+static struct nest_lesson_text read_record(lua_State *L)
 {
     luaL_checktype(L, 1, LUA_TTABLE);
     lua_settop(L, 1);
-    const char *title = field_text(L, "title");
-    const char *text = field_text(L, "text");
-    const char *attempt = field_text(L, "try");
-    const char *question = field_text(L, "question");
     need_function(L, "show");
     need_function(L, "check");
+    return (struct nest_lesson_text){
+        .title = field_text(L, "title"),
+        .text = field_text(L, "text"),
+        .attempt = field_text(L, "try"),
+        .question = field_text(L, "question"),
+    };
+}
+
+int nest_lesson_run(lua_State *L)
+{
+    const struct nest_lesson_text lesson = read_record(L);
     const int scenario = push_scenario(L);
     const int edits = apply_edits(L, scenario);
     const int answer = push_answer(L, scenario);
-    print_bytes(L, title, strlen(title));
-    print_heading(L, "", text);
+    print_bytes(L, lesson.title, strlen(lesson.title));
+    print_heading(L, "", lesson.text);
     nest_sandbox_print(L, "\n", 1);
-    lua_getfield(L, 1, "show");
-    lua_pushvalue(L, scenario);
-    lua_pushvalue(L, answer);
-    lua_call(L, 2, 0);
-    print_heading(L, "Try: ", attempt);
-    print_heading(L, "Question: ", question);
+    call_show(L, scenario, answer);
+    print_heading(L, "Try: ", lesson.attempt);
+    print_heading(L, "Question: ", lesson.question);
     lua_pushboolean(L, edits > 0 && judge(L, scenario, answer));
     return 1;
+}
+
+/* ---- On a screen ------------------------------------------------------------------------ */
+
+static const char RECORD = 0; /* its address is the key of the kept record */
+
+/* nest.lesson{…} where the host shows the lesson: only keeps the record. */
+static int keep_record(lua_State *L)
+{
+    (void)read_record(L);
+    lua_rawsetp(L, LUA_REGISTRYINDEX, &RECORD);
+    return 0;
+}
+
+void nest_lesson_capture(lua_State *L)
+{
+    lua_getglobal(L, "nest");
+    lua_pushcfunction(L, keep_record);
+    lua_setfield(L, -2, "lesson");
+    lua_pop(L, 1);
+}
+
+/* Leaves the kept record as the only value of the stack. */
+static void push_record(lua_State *L)
+{
+    lua_settop(L, 0);
+    if (lua_rawgetp(L, LUA_REGISTRYINDEX, &RECORD) != LUA_TTABLE) {
+        luaL_error(L, "a lesson calls nest.lesson{…}");
+    }
+}
+
+void nest_lesson_read(lua_State *L, const struct nest_library *library, struct nest_arena *arena,
+                      struct nest_lesson_text *text, struct nest_scenario_spec *scenario)
+{
+    struct nest_errors errors;
+    nest_errors_init(&errors, arena);
+    push_record(L);
+    const struct nest_lesson_text lesson = read_record(L);
+    *text = (struct nest_lesson_text){
+        .title = nest_arena_strdup(arena, lesson.title),
+        .text = nest_arena_strdup(arena, lesson.text),
+        .attempt = nest_arena_strdup(arena, lesson.attempt),
+        .question = nest_arena_strdup(arena, lesson.question),
+    };
+    if (lua_getfield(L, 1, "scenario") != LUA_TTABLE) {
+        luaL_error(L, "a lesson needs scenario = {…}");
+    }
+    const struct nest_node *root = nest_tree_of(L, -1, arena);
+    if (nest_scenario_from_tree(library, root, arena, scenario, &errors) != NEST_OK) {
+        nest_raise_errors(L, &errors);
+    }
+}
+
+void nest_lesson_show(lua_State *L, struct nest_lesson_view *view)
+{
+    push_record(L);
+    nest_scenario_bind(L, view->live);
+    if (view->answer.plan) {
+        nest_answer_push(L, &view->answer, nest_push_arena(L));
+        lua_remove(L, -2);
+    } else {
+        (void)push_answer(L, 2);
+    }
+    call_show(L, 2, 3);
+    if (!view->edited) {
+        return;
+    }
+    lua_getfield(L, 1, "check");
+    lua_pushvalue(L, 2);
+    lua_pushvalue(L, 3);
+    lua_call(L, 2, 2);
+    view->done = lua_toboolean(L, -2);
+    nest_strbuf_add(view->verdict, luaL_optstring(L, -1, ""));
 }

@@ -244,6 +244,42 @@ const struct nest_reference nest_references[] = {
      "local c = cluster {name = \"box\", device = \"h100-sxm\",\n"
      "  node {fanout = 8, bandwidth = \"450GB/s\", latency = \"1us\"}}\n"
      "assert(#c.levels == 1 and c.levels[1].fanout == 8)\n"},
+    {"graph", "graph() or graph{names = {LEVEL, …}}",
+     "An empty fabric to which devices, switches and links are added; cluster{…, graph = g} turns "
+     "it "
+     "into levels, and nest show says what is lost. Two devices meet at the level of their widest "
+     "path; all of a group sending out at once get no more than the links around it carry.",
+     "local g = graph {names = {\"node\", \"fabric\"}}\n"
+     "local spine = g:switch(\"spine\", 2)\n"
+     "for n = 0, 3 do\n"
+     "  local gpus = g:device(\"n\" .. n .. \"gpu\", 8)\n"
+     "  g:link(gpus, g:switch(\"nvswitch\" .. n), {bandwidth = \"450GB/s\", latency = "
+     "\"0.5us\"})\n"
+     "  g:link(gpus, spine, {bandwidth = \"200Gb/s\", latency = \"2us\"})\n"
+     "end\n"
+     "local s = nest.scenario {cluster = cluster {name = \"Planes\", device = \"h100-sxm\", graph "
+     "= g}}\n"
+     "assert(s:get(\"fabric.fanout\") == 4)\n"},
+    {"g:device", "g:device(NAME [, COUNT])",
+     "Adds the device NAME and returns its name, or NAME0 to NAME(COUNT-1) and returns the list. "
+     "Devices are numbered in the order in which they are added.",
+     "local g = graph()\nassert(g:device(\"gpu\", 3)[3] == \"gpu2\" and g:device(\"host\") == "
+     "\"host\")\n"},
+    {"g:switch", "g:switch(NAME [, COUNT])", "The same for switches, which compute nothing.",
+     "local g = graph()\nassert(#g:switch(\"leaf\", 4) == 4)\n"},
+    {"g:link", "g:link(A, B, {bandwidth =, latency =, [times =, pairwise =]})",
+     "Joins every node of A to every node of B (names, or lists of them); with pairwise = true the "
+     "first to the first, the second to the second. Bandwidth is that of one link in each "
+     "direction; "
+     "times counts parallel links.",
+     "local g = graph()\n"
+     "g:link(g:device(\"gpu\", 4), g:switch(\"leaf\"), {bandwidth = 50e9, latency = 1e-6})\n"
+     "assert(#g.links == 4)\n"},
+    {"g:ring", "g:ring(LIST, {bandwidth =, latency =, [times =]})",
+     "Joins each node of the list to the next and the last to the first.",
+     "local g = graph()\n"
+     "g:ring(g:device(\"gpu\", 8), {bandwidth = \"50GB/s\", latency = \"1us\"})\n"
+     "assert(#g.links == 8)\n"},
     {"param", "param(NAME, DEFAULT, LOW, HIGH)",
      "Declares a knob, settable as cluster.NAME, and returns its value. The figures are numbers or "
      "texts with a unit; three whole numbers make a whole knob.",

@@ -7,6 +7,7 @@
 
 #include "script/api.h"
 #include "script/scenario.h"
+#include "solve/solve.h"
 
 struct nest_repl;
 
@@ -37,6 +38,34 @@ const char *nest_repl_traceback(const struct nest_repl *repl);
 /* True if what the chunks left behind had grown so large that little could run beside it: it is
  * gone then. */
 bool nest_repl_renew(struct nest_repl *repl);
+
+/* ---- Lessons: a state that runs one lesson instead of chunks. -------------------------------- */
+
+struct nest_lesson_text {
+    const char *title;
+    const char *text;
+    const char *attempt; /* what to try */
+    const char *question;
+};
+
+/* Runs a lesson's file and keeps it. Its texts and its scenario lie in arena. */
+enum nest_status nest_repl_lesson(struct nest_repl *repl, const char *path,
+                                  struct nest_arena *arena, struct nest_lesson_text *text,
+                                  struct nest_scenario_spec *scenario, struct nest_errors *errors);
+
+/* What the lesson says of the live scenario. */
+struct nest_lesson_state {
+    const struct nest_live *live;
+    const struct nest_problem *problem; /* of the live scenario, with … */
+    const struct nest_solution *best;   /* … its best plan; NULL: none fits */
+    bool edited;                        /* the learner has changed the lesson's scenario */
+    bool done;                          /* out: the learner did it */
+    struct nest_strbuf *verdict;        /* out: in words */
+};
+
+/* Prints the lesson's figures and, once something was edited, judges. */
+enum nest_status nest_repl_lesson_show(struct nest_repl *repl, struct nest_lesson_state *state,
+                                       struct nest_errors *errors);
 
 /* What may stand at the end of line, sorted, NULL-ended, in arena: globals, fields, methods, words
  * of the language, and inside of quotes the given words. *start is where it begins in line. NULL

@@ -231,12 +231,13 @@ static bool start_next(struct nest_console *console)
 
 bool nest_console_collect(struct nest_console *console)
 {
+    /* First: it takes a snapshot, and with it the news that something else is there. */
+    bool any = tell_outcome(console);
     pthread_mutex_lock(&console->lock);
-    bool any = console->printed.count > 0;
+    any |= console->printed.count > 0;
     pthread_mutex_unlock(&console->lock);
     take_printed(console);
     any |= nest_runner_collect(console->runner);
-    any |= tell_outcome(console);
     return start_next(console) || any;
 }
 

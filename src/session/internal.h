@@ -56,6 +56,11 @@ enum nest_status nest_session_reread(const struct nest_session *session,
 enum nest_status nest_session_replace(struct nest_session *session, struct nest_document *document,
                                       const char *cause, bool saved);
 
+/* Makes a document whose scenario came from elsewhere the current one, saved as it is; undo leads
+ * back to what was before. Takes the reference over. */
+enum nest_status nest_session_begin(struct nest_session *session, struct nest_document *document,
+                                    struct nest_errors *errors);
+
 /* Appends document (its reference is taken over) after the current one, dropping what could be
  * redone. */
 enum nest_status nest_session_push(struct nest_session *session, struct nest_document *document);
@@ -76,9 +81,6 @@ void *nest_session_work(void *session);
 
 /* Makes the descriptor readable. The lock is held. */
 void nest_session_wake(struct nest_session *session);
-
-/* The same from any thread that does not hold the lock. */
-void nest_session_notify(struct nest_session *session);
 
 /* Starts a thread that leaves signals to the commanding one. */
 bool nest_session_thread(pthread_t *thread, void *(*work)(void *), void *context);

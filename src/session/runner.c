@@ -112,6 +112,7 @@ bool nest_runner_collect(struct nest_runner *runner)
     const bool finished = runner->state == FINISHED;
     if (finished) {
         runner->state = IDLE;
+        atomic_store(&runner->cancel, false);
     }
     pthread_mutex_unlock(&runner->lock);
     if (finished) {

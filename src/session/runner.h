@@ -28,7 +28,7 @@ bool nest_runner_busy(struct nest_runner *runner);
 /* Calls done of a finished errand; true if there was one. */
 bool nest_runner_collect(struct nest_runner *runner);
 
-/* Raises the flag that the errand polls; it falls when the next one starts. */
+/* Raises the flag that the errand polls; it falls when the errand is collected. */
 void nest_runner_cancel(struct nest_runner *runner);
 const atomic_bool *nest_runner_flag(const struct nest_runner *runner);
 

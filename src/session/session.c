@@ -100,7 +100,7 @@ enum nest_status nest_session_commit(struct nest_session *session, struct nest_d
 enum nest_status nest_session_replace(struct nest_session *session, struct nest_document *document,
                                       const char *cause, bool saved)
 {
-    document->cause = nest_arena_printf(&document->arena, "%s saved", cause);
+    document->cause = cause ? nest_arena_printf(&document->arena, "%s saved", cause) : NULL;
     const enum nest_status status = nest_session_push(session, document);
     if (status == NEST_OK && saved) {
         nest_document_release(session->saved);
@@ -254,6 +254,13 @@ enum nest_status nest_session_read(const struct nest_session *session,
     const enum nest_status status =
         nest_load_scenario(&session->library, request, &(*out)->arena, &(*out)->scenario, errors);
     return end_reading(session, status, request->scenario, out, errors);
+}
+
+enum nest_status nest_session_begin(struct nest_session *session, struct nest_document *document,
+                                    struct nest_errors *errors)
+{
+    const enum nest_status status = end_reading(session, NEST_OK, NULL, &document, errors);
+    return status == NEST_OK ? nest_session_replace(session, document, NULL, true) : status;
 }
 
 enum nest_status nest_session_open(const struct nest_session_options *options,

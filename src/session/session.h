@@ -101,6 +101,9 @@ void nest_session_close(struct nest_session *session);
  * it. */
 int nest_session_descriptor(const struct nest_session *session);
 
+/* Makes the descriptor readable; from any thread. */
+void nest_session_notify(struct nest_session *session);
+
 /* The newest state, owned by the caller. NULL only when memory is out. */
 const struct nest_snapshot *nest_session_snapshot(struct nest_session *session);
 void nest_snapshot_release(const struct nest_snapshot *snapshot);

@@ -320,16 +320,18 @@ static void take_reading(struct nest_watch *watch, struct nest_notice *notice)
     forget_reading(watch);
 }
 
-void nest_watch_collect(struct nest_watch *watch, struct nest_notice *notice)
+bool nest_watch_collect(struct nest_watch *watch, struct nest_notice *notice)
 {
+    const bool came = nest_runner_collect(watch->runner);
     notice->text[0] = '\0';
-    if (nest_runner_collect(watch->runner)) {
+    if (came) {
         struct nest_notice more;
         take_reading(watch, notice);
         nest_watch_look(watch, &more); /* what was saved meanwhile */
         *notice = more.text[0] ? more : *notice;
     }
     follow(watch);
+    return came;
 }
 
 void nest_watch_wait(struct nest_watch *watch, struct nest_notice *notice)
@@ -337,7 +339,7 @@ void nest_watch_wait(struct nest_watch *watch, struct nest_notice *notice)
     struct nest_notice latest = {.text = ""};
     while (nest_runner_busy(watch->runner)) {
         nest_runner_wait(watch->runner);
-        nest_watch_collect(watch, &latest);
+        (void)nest_watch_collect(watch, &latest);
         if (latest.text[0]) {
             *notice = latest;
         }

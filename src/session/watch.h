@@ -32,9 +32,9 @@ int nest_watch_timeout(const struct nest_watch *watch);
 /* Looks at the files, and begins to read again if one of them has changed. */
 void nest_watch_look(struct nest_watch *watch, struct nest_notice *notice);
 
-/* Takes in what was read, and follows the scenario to other files. To be called when the session's
- * descriptor is readable, and after commands. */
-void nest_watch_collect(struct nest_watch *watch, struct nest_notice *notice);
+/* Takes in what was read, and follows the scenario to other files; true if something was read. To
+ * be called when the session's descriptor is readable, and after commands. */
+bool nest_watch_collect(struct nest_watch *watch, struct nest_notice *notice);
 
 /* Collects until nothing is being read. */
 void nest_watch_wait(struct nest_watch *watch, struct nest_notice *notice);

@@ -179,6 +179,8 @@ static void what_cannot_end_is_stopped(void **state)
         assert_true(nest_console_cancel(world.console));
         nest_console_wait(world.console);
         assert_string_equal(collected(&world), "stopped");
+        size_t start = 0;
+        assert_non_null(nest_console_complete(world.console, "prin", &world.arena, &start));
         assert_string_equal(run(&world, "1 + 1"), "2");
     }
     assert_int_equal(undo_steps(&world), 0);

@@ -86,9 +86,10 @@ static int draw_tabs(const struct nest_frame *frame, struct nest_canvas *canvas,
     } tabs[NEST_VIEWS] = {
         [NEST_VIEW_PLAN] = {" 1 Plan ", NEST_ACTION_VIEW_PLAN},
         [NEST_VIEW_LUA] = {" 2 Lua ", NEST_ACTION_VIEW_LUA},
+        [NEST_VIEW_LESSON] = {" 3 Lesson ", NEST_ACTION_VIEW_LESSON},
     };
     const int y = frame->layout->status;
-    for (int i = 0; i < NEST_VIEWS; i++) {
+    for (int i = 0; i < NEST_VIEWS - !frame->lesson; i++) {
         const enum nest_role role = i == (int)frame->view ? NEST_ROLE_TAB : NEST_ROLE_DIM;
         const int width = nest_canvas_text(canvas, x, y, canvas->width - 1 - x, role, tabs[i].text);
         nest_hotspot_add(hotspots,

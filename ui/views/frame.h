@@ -6,10 +6,11 @@
 #include "ui/hotspot.h"
 #include "ui/layout.h"
 
-enum nest_view { NEST_VIEW_PLAN, NEST_VIEW_LUA, NEST_VIEWS };
+enum nest_view { NEST_VIEW_PLAN, NEST_VIEW_LUA, NEST_VIEW_LESSON, NEST_VIEWS };
 
 struct nest_frame {
     enum nest_view view;
+    bool lesson; /* one is open and has a tab */
     const struct nest_snapshot *snapshot;
     const struct nest_layout *layout;
     const char *note; /* a message, or what has the focus; NULL for none */

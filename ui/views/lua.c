@@ -302,7 +302,9 @@ static struct look look_of(const struct nest_log *log, int index)
 /* Bytes of text that fit width columns, at least one character. */
 static size_t fitting(const struct nest_canvas *canvas, const char *text, int width, bool words)
 {
-    size_t space = 0; /* behind the last one */
+    if (words) {
+        return nest_canvas_line(canvas, text, width);
+    }
     char piece[NEST_UTF8_MAX + 1];
     size_t at = 0;
     int columns = 0;
@@ -311,10 +313,9 @@ static size_t fitting(const struct nest_canvas *canvas, const char *text, int wi
         const size_t bytes = nest_utf8_decode(text + at, &code);
         columns += nest_canvas_columns(canvas, nest_utf8_encode(code, piece));
         if (columns > width && at > 0) {
-            return words && space > 0 ? space : at;
+            break;
         }
         at += bytes;
-        space = code == ' ' ? at : space;
     }
     return at;
 }
@@ -328,6 +329,7 @@ static int rows_of(const struct nest_canvas *canvas, const struct nest_log *log,
     do {
         const char *before = rows == 0 ? look.first : look.next;
         text += fitting(canvas, text, width - nest_canvas_columns(canvas, before), look.words);
+        text += look.words ? strspn(text, " ") : 0;
         rows++;
     } while (*text);
     return rows;
@@ -351,7 +353,7 @@ static void draw_line(struct nest_lua_view *view, struct nest_canvas *canvas, st
             (void)nest_canvas_text(canvas, rect.x + margin, y, rect.width - margin, look.role, row);
         }
         before = look.next;
-        text += bytes;
+        text += bytes + (look.words ? strspn(text + bytes, " ") : 0);
         y++;
     } while (*text);
 }

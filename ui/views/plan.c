@@ -62,10 +62,12 @@ static struct nest_layout_wants measure(const struct nest_plan_view *view,
 {
     const struct nest_solution *best = nest_plan_best(snapshot);
     const int64_t rows = 1 + nest_plan_rows(view, snapshot);
+    const int width = view->lesson ? nest_layout_right_width(canvas->width)
+                                   : nest_layout_left_width(canvas->width);
     return (struct nest_layout_wants){
         .cluster = rows < canvas->height ? (int)rows : canvas->height,
-        .settings = nest_plan_setting_rows(snapshot, canvas, nest_layout_left_width(canvas->width)),
-        .plan = nest_plan_pin_rows(snapshot, canvas, nest_layout_left_width(canvas->width)),
+        .settings = nest_plan_setting_rows(snapshot, canvas, width),
+        .plan = nest_plan_pin_rows(snapshot, canvas, width),
         .stages = best ? 1 + best->plan.stages : 1,
         .step_parts = nest_plan_step_parts(snapshot),
         .alternatives = snapshot->result ? snapshot->result->count : 0,
@@ -74,18 +76,20 @@ static struct nest_layout_wants measure(const struct nest_plan_view *view,
 
 static void draw_lines(const struct nest_layout *layout, struct nest_canvas *canvas)
 {
-    if (layout->divider < 0) {
-        return;
-    }
     const int end = layout->rule >= 0 ? layout->rule : layout->status;
-    nest_canvas_fill(canvas, (struct nest_rect){layout->divider, 1, 1, end - 1}, NEST_ROLE_FRAME,
-                     NEST_GLYPH_VLINE);
+    if (layout->divider >= 0) {
+        nest_canvas_fill(canvas, (struct nest_rect){layout->divider, 1, 1, end - 1},
+                         NEST_ROLE_FRAME, NEST_GLYPH_VLINE);
+    }
     if (layout->rule < 0) {
         return;
     }
     nest_canvas_fill(canvas, (struct nest_rect){1, layout->rule, layout->frame.width - 2, 1},
                      NEST_ROLE_FRAME, NEST_GLYPH_HLINE);
-    nest_canvas_glyph(canvas, layout->divider, layout->rule, NEST_ROLE_FRAME, NEST_GLYPH_TEE_UP);
+    if (layout->divider >= 0) {
+        nest_canvas_glyph(canvas, layout->divider, layout->rule, NEST_ROLE_FRAME,
+                          NEST_GLYPH_TEE_UP);
+    }
 }
 
 void nest_plan_view_draw(struct nest_plan_view *view, const struct nest_snapshot *snapshot,
@@ -94,7 +98,11 @@ void nest_plan_view_draw(struct nest_plan_view *view, const struct nest_snapshot
     const struct nest_layout_wants wants = measure(view, snapshot, canvas);
     const struct nest_plan_draw draw = {view, snapshot, canvas, nest_plan_best(snapshot)};
     struct nest_layout *layout = &view->layout;
-    nest_layout_plan(canvas->width, canvas->height, &wants, layout);
+    if (view->lesson) {
+        nest_layout_lesson(canvas->width, canvas->height, &wants, layout);
+    } else {
+        nest_layout_plan(canvas->width, canvas->height, &wants, layout);
+    }
     view->hotspots.count = 0;
     if (layout->too_small) {
         return;

@@ -11,6 +11,7 @@
 #include "ui/layout.h"
 
 struct nest_plan_view {
+    bool lesson; /* leave the lower part of the screen to one: layout.lesson */
     struct nest_spot focus;
     bool open[NEST_MAX_LEVELS];
     int64_t cluster_scroll;
