@@ -627,7 +627,7 @@ static void handle_key(struct nest_app *app, uint32_t key)
         return;
     }
     app->message[0] = '\0';
-    if (nest_app_layout(app)->too_small && app->asking == NEST_ASKING_NOTHING) {
+    if (app->too_small && app->asking == NEST_ASKING_NOTHING) {
         if (key == 'q' || key == 'C' - '@') {
             nest_popup_close(&app->popup);
             app->done = !app->snapshot->dirty;
@@ -762,8 +762,6 @@ static enum nest_role draw_view(struct nest_app *app, struct nest_canvas *canvas
 
 static void draw_too_small(struct nest_app *app, struct nest_canvas *canvas)
 {
-    nest_layout_plain(canvas->width, canvas->height, &app->plan.layout);
-    nest_layout_plain(canvas->width, canvas->height, &app->lua.layout);
     hotspots_of(app)->count = 0;
     nest_frame_draw_too_small(canvas);
     if (app->asking == NEST_ASKING_QUIT) {
@@ -774,7 +772,9 @@ static void draw_too_small(struct nest_app *app, struct nest_canvas *canvas)
 void nest_app_draw(struct nest_app *app, struct nest_canvas *canvas)
 {
     nest_canvas_clear(canvas);
-    if (canvas->width < NEST_LAYOUT_LEAST_WIDTH || canvas->height < NEST_LAYOUT_LEAST_HEIGHT) {
+    app->too_small =
+        canvas->width < NEST_LAYOUT_LEAST_WIDTH || canvas->height < NEST_LAYOUT_LEAST_HEIGHT;
+    if (app->too_small) {
         draw_too_small(app, canvas);
         return;
     }

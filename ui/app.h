@@ -31,6 +31,7 @@ struct nest_app {
     struct nest_watch *watch;             /* of the scenario's files; NULL likewise */
     struct nest_lesson *lesson;           /* NULL likewise */
     int lesson_scroll;
+    bool too_small; /* the screen, at the last drawing */
     enum nest_view view;
     enum nest_view below; /* where the Lua view leads back to */
     struct nest_plan_view plan;

@@ -108,9 +108,6 @@ static void add_link(lua_State *L)
 {
     const int from = lua_gettop(L) - 1;
     nest_sandbox_check(L);
-    if (lua_rawlen(L, 5) >= NEST_GRAPH_LINKS) {
-        luaL_error(L, "a graph has at most %d links", NEST_GRAPH_LINKS);
-    }
     lua_newtable(L);
     for (lua_pushnil(L); lua_next(L, 4);) {
         lua_pushvalue(L, -2);
@@ -121,18 +118,19 @@ static void add_link(lua_State *L)
     lua_setfield(L, -2, "from");
     lua_pushvalue(L, from + 1);
     lua_setfield(L, -2, "to");
-    nest_tree_place(L, -1);
     lua_rawseti(L, 5, (lua_Integer)lua_rawlen(L, 5) + 1);
     lua_settop(L, from - 1);
 }
 
-/* Leaves the figures at 4 and the list of links at 5. */
+/* Leaves the figures at 4, with the place of this call, which all its links share, and the list of
+ * links at 5. */
 static void begin_links(lua_State *L, int figures)
 {
     luaL_checktype(L, figures, LUA_TTABLE);
     lua_pushvalue(L, figures);
     lua_replace(L, 4);
     lua_settop(L, 4);
+    nest_tree_place(L, 4);
     push_list(L, "links");
 }
 

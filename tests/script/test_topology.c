@@ -105,6 +105,7 @@ static void test_shipped_scripts_load(void **state)
     } shipped[] = {
         {"fat-tree", 1024, 3},        {"dragonfly", 2304, 4}, {"rail-pod", 1024, 3},
         {"two-datacenters", 4096, 4}, {"tpuv4-ocs", 1024, 3}, {"failures", 0, 3},
+        {"twin-planes", 128, 2},
     };
     for (size_t i = 0; i < sizeof(shipped) / sizeof(shipped[0]); i++) {
         const struct nest_cluster_spec spec = load(f, shipped[i].name);
@@ -120,22 +121,58 @@ static void test_shipped_scripts_load(void **state)
     }
 }
 
-static void test_lua_equals_yaml(void **state)
+static void assert_same_levels(const struct nest_cluster_spec *lua,
+                               const struct nest_cluster_spec *yaml)
 {
-    struct fixture *f = *state;
-    const struct nest_cluster_spec lua = load(f, "fat-tree");
-    const struct nest_cluster_spec yaml = load(f, "tpuv4-fat-tree");
-    assert_string_equal(lua.name, yaml.name);
-    assert_string_equal(lua.device->id, yaml.device->id);
-    assert_int_equal(lua.levels, yaml.levels);
-    for (int i = 0; i < yaml.levels; i++) {
-        const struct nest_level_spec *a = &lua.level[i], *b = &yaml.level[i];
+    assert_string_equal(lua->name, yaml->name);
+    assert_string_equal(lua->device->id, yaml->device->id);
+    assert_int_equal(lua->levels, yaml->levels);
+    for (int i = 0; i < yaml->levels; i++) {
+        const struct nest_level_spec *a = &lua->level[i], *b = &yaml->level[i];
         assert_string_equal(a->name, b->name);
         assert_int_equal(a->fanout, b->fanout);
         assert_int_equal(a->kind, b->kind);
         assert_memory_equal(&a->bandwidth, &b->bandwidth, sizeof(double));
         assert_memory_equal(&a->latency, &b->latency, sizeof(double));
         assert_memory_equal(&a->oversubscription, &b->oversubscription, sizeof(double));
+    }
+}
+
+static void test_lua_equals_yaml(void **state)
+{
+    struct fixture *f = *state;
+    const struct nest_cluster_spec lua = load(f, "fat-tree");
+    const struct nest_cluster_spec yaml = load(f, "tpuv4-fat-tree");
+    assert_same_levels(&lua, &yaml);
+}
+
+/* twin-halls.yaml, said by a program: the same levels and the same notes on what is lost. */
+static void test_a_graph_is_that_of_yaml(void **state)
+{
+    struct fixture *f = *state;
+    write_script(
+        f,
+        "local g = graph {names = {'node', 'hall', 'line'}}\n"
+        "local halls = {east = {}, west = {}}\n"
+        "local order = {'east', 'west'}\n"
+        "for h, hall in ipairs(order) do\n"
+        "  for n = 1, 4 do\n"
+        "    local gpus = g:device(hall .. n .. 'gpu', 8)\n"
+        "    g:link(gpus, g:switch('nv' .. h .. n), {bandwidth = '450GB/s', latency = '0.4us'})\n"
+        "    for _, gpu in ipairs(gpus) do table.insert(halls[hall], gpu) end\n"
+        "  end\n"
+        "end\n"
+        "for _, hall in ipairs(order) do\n"
+        "  g:link(halls[hall], g:switch(hall), {bandwidth = '400Gb/s', latency = '2us'})\n"
+        "end\n"
+        "g:link('east', 'west', {bandwidth = '100Gb/s', latency = '200us', times = 8})\n"
+        "return cluster {name = 'Twin halls', device = 'h100-sxm', graph = g}\n");
+    const struct nest_cluster_spec lua = load(f, f->path);
+    const struct nest_cluster_spec yaml = load(f, "twin-halls");
+    assert_same_levels(&lua, &yaml);
+    assert_int_equal(lua.notes, yaml.notes);
+    for (int i = 0; i < yaml.notes; i++) {
+        assert_string_equal(lua.note[i], yaml.note[i]);
     }
 }
 
@@ -261,6 +298,22 @@ static void test_faults_show_the_line(void **state)
     assert_fault(f, "param('x', 1, 0, 3)\nparam('x', 1, 0, 3)\n", 2, "declared twice");
 }
 
+static void test_faults_of_graphs_show_the_line(void **state)
+{
+    struct fixture *f = *state;
+#define GRAPH "local g = graph()\nlocal a = g:device('a', 2)\n"
+#define END   "return cluster {name = 'x', device = 'h100-sxm', graph = g}\n"
+    assert_fault(f, GRAPH "g:link(a, 'nowhere', {bandwidth = 1e9, latency = 0})\n" END, 3,
+                 "there is no 'nowhere'");
+    assert_fault(f, GRAPH "g:link(a, g:switch('s'), {bandwith = 1e9, latency = 0})\n" END, 3,
+                 "bandwith");
+    assert_fault(f, GRAPH "g:link(a, g:switch('s', 3), {pairwise = true})\n" END, 3,
+                 "as many nodes on both sides");
+    assert_fault(f, GRAPH "g:link(a[1], g:switch('s'), {bandwidth = 1e9, latency = 0})\n" END, 1,
+                 "no links lead from");
+    assert_fault(f, GRAPH "g.link({}, a, a, {})\n", 3, "belongs to a graph");
+}
+
 static void test_check_accepts_scripts(void **state)
 {
     struct fixture *f = *state;
@@ -294,6 +347,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_shipped_scripts_load, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_lua_equals_yaml, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_a_graph_is_that_of_yaml, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_faults_of_graphs_show_the_line, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_knobs_are_settable, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_knobs_out_of_range_are_refused, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_same_seed_same_failures, set_up, tear_down),

@@ -208,6 +208,30 @@ static void what_was_printed_is_scrolled(void **state)
     quit(t);
 }
 
+/* Keys that come in one go are meant for the screen as it will be. */
+static void a_view_that_was_not_drawn_yet_takes_keys(void **state)
+{
+    (void)state;
+    struct terminal *t = start(80, 24);
+    terminal_keys(t, "Esc");
+    terminal_expect(t, "CLUSTER  ");
+    terminal_resize(t, 30, 8);
+    terminal_expect(t, "needs at least");
+    terminal_resize(t, 80, 24);
+    terminal_expect(t, "CLUSTER  ");
+    terminal_type(t, "240 + 2\r");
+    terminal_expect(t, "│ 42 ");
+    terminal_resize(t, 30, 8);
+    terminal_expect(t, "needs at least");
+    terminal_resize(t, 80, 24);
+    terminal_expect(t, "│ 42 ");
+    terminal_keys(t, "Esc F1");
+    terminal_expect(t, "HERE");
+    terminal_keys(t, "Esc");
+    terminal_expect_gone(t, "HERE");
+    quit(t);
+}
+
 static void tabs_are_clicked(void **state)
 {
     (void)state;
@@ -245,6 +269,7 @@ int main(void)
         cmocka_unit_test(typing_is_helped),
         cmocka_unit_test(pasted_text_runs_only_when_asked),
         cmocka_unit_test(what_was_printed_is_scrolled),
+        cmocka_unit_test(a_view_that_was_not_drawn_yet_takes_keys),
         cmocka_unit_test(tabs_are_clicked),
         cmocka_unit_test(a_cluster_in_lua_opens_in_the_explorer),
     };
