@@ -8,7 +8,7 @@
 #include "ui/views/frame.h"
 #include "ui/views/lesson.h"
 
-enum { TEXT_MAX = 1 << 16, ROUNDS = 4 };
+enum { TEXT_MAX = 1 << 16 };
 
 /* ---- Life ---- */
 
@@ -59,52 +59,6 @@ void nest_app_say(struct nest_app *app, enum nest_role role, const char *format,
     (void)vsnprintf(app->message, sizeof app->message, format, args);
     va_end(args);
     app->message_role = role;
-}
-
-static void say_notice(struct nest_app *app, const struct nest_notice *notice)
-{
-    if (notice->text[0]) {
-        nest_app_say(app, notice->bad ? NEST_ROLE_BAD : NEST_ROLE_GOOD, "%s", notice->text);
-    }
-}
-
-/* Takes in what happened in the background; true if there was anything. */
-static bool collect(struct nest_app *app)
-{
-    struct nest_notice notice = {.text = ""};
-    bool any = app->console && nest_console_collect(app->console);
-    any |= app->lesson && nest_lesson_collect(app->lesson);
-    any |= app->watch && nest_watch_collect(app->watch, &notice);
-    say_notice(app, &notice);
-    return any;
-}
-
-/* A snapshot takes the news with it, so what it brings is collected after it, and what that changes
- * is in the next one. */
-void nest_app_refresh(struct nest_app *app)
-{
-    bool more = true;
-    for (int i = 0; more && i < ROUNDS; i++) {
-        const struct nest_snapshot *snapshot = nest_session_snapshot(app->session);
-        if (snapshot) {
-            nest_snapshot_release(app->snapshot);
-            app->snapshot = snapshot;
-            nest_plan_view_settle(&app->plan, snapshot);
-        }
-        more = collect(app);
-    }
-    if (more) {
-        nest_session_notify(app->session); /* keys have their turn in between */
-    }
-}
-
-void nest_app_look(struct nest_app *app)
-{
-    struct nest_notice notice;
-    if (app->watch) {
-        nest_watch_look(app->watch, &notice);
-        say_notice(app, &notice);
-    }
 }
 
 bool nest_app_report(struct nest_app *app, enum nest_status status,
@@ -162,7 +116,7 @@ bool nest_app_save(struct nest_app *app, const char *path)
     return saved;
 }
 
-static void save_or_ask(struct nest_app *app)
+void nest_app_save_or_ask(struct nest_app *app)
 {
     if (app->snapshot->file) {
         if (nest_app_save(app, NULL) && app->quit_after_save) {
@@ -256,7 +210,7 @@ static void show_detail(struct nest_app *app)
     nest_strbuf_free(&text);
 }
 
-static void find(struct nest_app *app, int direction)
+void nest_app_find(struct nest_app *app, int direction)
 {
     if (!app->found[0]) {
         nest_app_say(app, NEST_ROLE_WARN, "nothing was searched for yet");
@@ -302,24 +256,10 @@ static void cancel(struct nest_app *app)
     nest_app_quit(app);
 }
 
-static int open_lesson(const struct nest_app *app)
+void nest_app_show(struct nest_app *app, enum nest_view view)
 {
-    return app->lesson ? nest_lesson_report(app->lesson).number : 0;
-}
-
-static void choose_lesson(struct nest_app *app)
-{
-    struct nest_arena arena = NEST_ARENA_INIT;
-    const char **names = nest_session_names(app->session, "scripts/lessons", &arena);
-    nest_popup_list(&app->popup, "Lesson", (const char *const *)names, NULL);
-    app->popup_use = NEST_FOR_LESSON;
-    nest_arena_free(&arena);
-}
-
-static void show_view(struct nest_app *app, enum nest_view view)
-{
-    if (view == NEST_VIEW_LESSON && (open_lesson(app) == 0 || app->view == view)) {
-        choose_lesson(app);
+    if (view == NEST_VIEW_LESSON && (nest_app_lesson_number(app) == 0 || app->view == view)) {
+        nest_app_choose_lesson(app);
         return;
     }
     if (view == NEST_VIEW_LUA && !app->console) {
@@ -331,55 +271,6 @@ static void show_view(struct nest_app *app, enum nest_view view)
     app->plan.lesson = view == NEST_VIEW_LESSON;
 }
 
-bool nest_app_open_lesson(struct nest_app *app, int number)
-{
-    struct nest_arena arena = NEST_ARENA_INIT;
-    struct nest_errors errors;
-    nest_errors_init(&errors, &arena);
-    const enum nest_status status =
-        app->lesson ? nest_lesson_open(app->lesson, number, &errors) : NEST_NO_MEMORY;
-    const bool opened = nest_app_report(app, status, &errors);
-    nest_arena_free(&arena);
-    if (opened) {
-        app->lesson_scroll = 0;
-        show_view(app, NEST_VIEW_PLAN);
-        show_view(app, NEST_VIEW_LESSON);
-        nest_app_refresh(app);
-    }
-    return opened;
-}
-
-void nest_app_try(struct nest_app *app, const char *edit)
-{
-    struct nest_arena arena = NEST_ARENA_INIT;
-    struct nest_errors errors;
-    nest_errors_init(&errors, &arena);
-    (void)nest_app_report(app, nest_lesson_try(app->lesson, edit, &errors), &errors);
-    nest_arena_free(&arena);
-    nest_app_refresh(app);
-}
-
-static bool act_in_lesson(struct nest_app *app, enum nest_action action)
-{
-    const int page = app->plan.layout.lesson.height > 2 ? app->plan.layout.lesson.height - 2 : 1;
-    const int number = open_lesson(app);
-    switch (action) {
-    case NEST_ACTION_NEXT_LESSON:
-    case NEST_ACTION_PREVIOUS_LESSON:
-        (void)nest_app_open_lesson(app,
-                                   action == NEST_ACTION_NEXT_LESSON ? number + 1 : number - 1);
-        return true;
-    case NEST_ACTION_PAGE_UP:
-        app->lesson_scroll -= page;
-        return true;
-    case NEST_ACTION_PAGE_DOWN:
-        app->lesson_scroll += page;
-        return true;
-    default:
-        return nest_plan_view_act(&app->plan, app->snapshot, action);
-    }
-}
-
 /* What the view that is shown does by itself. */
 static bool act_in_view(struct nest_app *app, enum nest_action action)
 {
@@ -387,7 +278,7 @@ static bool act_in_view(struct nest_app *app, enum nest_action action)
     case NEST_VIEW_LUA:
         return nest_lua_view_act(&app->lua, action);
     case NEST_VIEW_LESSON:
-        return act_in_lesson(app, action);
+        return nest_app_act_in_lesson(app, action);
     default:
         return nest_plan_view_act(&app->plan, app->snapshot, action);
     }
@@ -435,7 +326,7 @@ void nest_app_act(struct nest_app *app, enum nest_action action)
         break;
     case NEST_ACTION_FIND_NEXT:
     case NEST_ACTION_FIND_PREVIOUS:
-        find(app, action == NEST_ACTION_FIND_NEXT ? 1 : -1);
+        nest_app_find(app, action == NEST_ACTION_FIND_NEXT ? 1 : -1);
         break;
     case NEST_ACTION_COMMAND:
         app->asking = NEST_ASKING_COMMAND;
@@ -445,7 +336,7 @@ void nest_app_act(struct nest_app *app, enum nest_action action)
         nest_app_show_command(app);
         break;
     case NEST_ACTION_SAVE:
-        save_or_ask(app);
+        nest_app_save_or_ask(app);
         break;
     case NEST_ACTION_HELP:
         nest_app_help(app);
@@ -454,17 +345,17 @@ void nest_app_act(struct nest_app *app, enum nest_action action)
         accept_choice(app);
         break;
     case NEST_ACTION_VIEW_PLAN:
-        show_view(app, NEST_VIEW_PLAN);
+        nest_app_show(app, NEST_VIEW_PLAN);
         break;
     case NEST_ACTION_VIEW_LUA:
-        show_view(app, NEST_VIEW_LUA);
+        nest_app_show(app, NEST_VIEW_LUA);
         break;
     case NEST_ACTION_VIEW_LESSON:
-        show_view(app, NEST_VIEW_LESSON);
+        nest_app_show(app, NEST_VIEW_LESSON);
         break;
     case NEST_ACTION_BACK:
         if (app->popup.kind == NEST_POPUP_NONE && app->view == NEST_VIEW_LUA) {
-            show_view(app, app->below);
+            nest_app_show(app, app->below);
         }
         nest_popup_close(&app->popup);
         break;
@@ -486,110 +377,6 @@ void nest_app_act(struct nest_app *app, enum nest_action action)
         break;
     default:
         break;
-    }
-}
-
-/* ---- Questions ---- */
-
-/* What was typed stays where it is when it is wrong, with the fault above it. */
-static bool answer(struct nest_app *app)
-{
-    struct nest_arena arena = NEST_ARENA_INIT;
-    struct nest_errors errors;
-    const char *text = app->prompt.text;
-    bool fine = true;
-    nest_errors_init(&errors, &arena);
-    switch (app->asking) {
-    case NEST_ASKING_VALUE:
-        fine = nest_app_report(app,
-                               app->knob_is_pin
-                                   ? nest_session_pin(app->session, app->knob_path, text, &errors)
-                                   : nest_session_set(app->session, app->knob_path, text, &errors),
-                               &errors);
-        break;
-    case NEST_ASKING_FIND:
-        (void)snprintf(app->found, sizeof app->found, "%s", text);
-        find(app, 0);
-        break;
-    case NEST_ASKING_FILE:
-        fine = nest_app_save(app, text);
-        app->done |= fine && app->quit_after_save;
-        break;
-    default:
-        fine = nest_app_command(app, text);
-    }
-    nest_arena_free(&arena);
-    return fine;
-}
-
-static void complete(struct nest_app *app)
-{
-    struct nest_arena arena = NEST_ARENA_INIT;
-    const char *text = app->prompt.text;
-    const char *const *candidates =
-        app->asking == NEST_ASKING_COMMAND ? nest_app_candidates(app, text, &arena)
-        : app->asking == NEST_ASKING_FILE  ? (const char *const *)nest_session_files(text, &arena)
-                                           : NULL;
-    if (candidates) {
-        const int found = nest_prompt_complete(&app->prompt, candidates);
-        if (found > 1) {
-            nest_app_say(app, NEST_ROLE_DIM, "%d fit; type on", found);
-        } else if (found == 0) {
-            nest_app_say(app, NEST_ROLE_WARN, "nothing known begins like this");
-        }
-    }
-    nest_arena_free(&arena);
-}
-
-static void handle_prompt(struct nest_app *app, uint32_t typed)
-{
-    const uint32_t key = typed == NEST_KEY_NEW_LINE ? NEST_KEY_ENTER : typed;
-    if (key == NEST_KEY_TAB) {
-        complete(app);
-        return;
-    }
-    switch (nest_prompt_key(&app->prompt, key)) {
-    case NEST_PROMPT_CLOSED:
-        app->asking = NEST_ASKING_NOTHING;
-        app->quit_after_save = false;
-        break;
-    case NEST_PROMPT_ACCEPTED: {
-        /* The command may ask something itself. */
-        const struct nest_prompt asked = app->prompt;
-        const enum nest_asking before = app->asking;
-        if (answer(app)) {
-            nest_history_add(asked.history, asked.text);
-            app->asking = app->asking == before ? NEST_ASKING_NOTHING : app->asking;
-        }
-        nest_app_refresh(app);
-        break;
-    }
-    default:
-        if (app->asking == NEST_ASKING_FIND && app->prompt.length > 0) {
-            (void)nest_plan_view_find(&app->plan, app->snapshot, app->prompt.text, 0);
-        }
-    }
-}
-
-static void handle_quit_question(struct nest_app *app, uint32_t key)
-{
-    app->asking = NEST_ASKING_NOTHING;
-    switch (key) {
-    case 'y':
-    case 'q':
-    case 'C' - '@':
-        app->done = true;
-        break;
-    case 's':
-        app->quit_after_save = true;
-        save_or_ask(app);
-        break;
-    case 'n':
-    case NEST_KEY_ESCAPE:
-        app->status = 0;
-        break;
-    default:
-        app->asking = NEST_ASKING_QUIT;
     }
 }
 
@@ -636,9 +423,9 @@ static void handle_key(struct nest_app *app, uint32_t key)
         return;
     }
     if (app->asking == NEST_ASKING_QUIT) {
-        handle_quit_question(app, key);
+        nest_app_answer_quit(app, key);
     } else if (app->asking != NEST_ASKING_NOTHING) {
-        handle_prompt(app, key);
+        nest_app_type(app, key);
     } else {
         handle_focus(app, key);
     }
@@ -650,7 +437,7 @@ static void handle_pasted(struct nest_app *app, uint32_t key)
     const bool newline = key == NEST_KEY_ENTER || key == NEST_KEY_NEW_LINE;
     if (app->asking != NEST_ASKING_NOTHING && app->asking != NEST_ASKING_QUIT) {
         if (newline || key == NEST_KEY_TAB || (key >= ' ' && key < 0x110000)) {
-            handle_prompt(app, newline || key == NEST_KEY_TAB ? ' ' : key);
+            nest_app_type(app, newline || key == NEST_KEY_TAB ? ' ' : key);
         }
     } else if (app->view == NEST_VIEW_LUA && app->popup.kind == NEST_POPUP_NONE) {
         nest_lua_view_paste(&app->lua, key);
@@ -729,20 +516,6 @@ void nest_app_handle(struct nest_app *app, const struct nest_event *event)
 
 /* ---- Drawing ---- */
 
-static void draw_question(struct nest_app *app, struct nest_canvas *canvas)
-{
-    const int y = canvas->height - 1;
-    const int width = canvas->width - 4;
-    if (app->asking == NEST_ASKING_QUIT) {
-        (void)nest_canvas_text(canvas, 2, y, width, NEST_ROLE_WARN,
-                               " Changes are not saved. Quit? y yes  s save and quit  n no ");
-    } else if (app->asking != NEST_ASKING_NOTHING) {
-        nest_canvas_fill(canvas, (struct nest_rect){2, y, width, 1}, NEST_ROLE_TEXT,
-                         NEST_GLYPH_SPACE);
-        nest_prompt_draw(&app->prompt, canvas, 3, y, width - 2);
-    }
-}
-
 /* The inside of the view that is shown, and a line on what it shows; returns that line's role. */
 static enum nest_role draw_view(struct nest_app *app, struct nest_canvas *canvas,
                                 struct nest_strbuf *about)
@@ -765,7 +538,7 @@ static void draw_too_small(struct nest_app *app, struct nest_canvas *canvas)
     hotspots_of(app)->count = 0;
     nest_frame_draw_too_small(canvas);
     if (app->asking == NEST_ASKING_QUIT) {
-        draw_question(app, canvas);
+        nest_app_draw_question(app, canvas);
     }
 }
 
@@ -782,7 +555,7 @@ void nest_app_draw(struct nest_app *app, struct nest_canvas *canvas)
     const enum nest_role role = draw_view(app, canvas, &about);
     const struct nest_frame frame = {
         .view = app->view,
-        .lesson = open_lesson(app) > 0,
+        .lesson = nest_app_lesson_number(app) > 0,
         .snapshot = app->snapshot,
         .layout = nest_app_layout(app),
         .note = app->message[0]    ? app->message
@@ -797,6 +570,6 @@ void nest_app_draw(struct nest_app *app, struct nest_canvas *canvas)
         canvas->cursor_x = canvas->cursor_y = -1;
         nest_popup_draw(&app->popup, canvas, hotspots_of(app));
     }
-    draw_question(app, canvas);
+    nest_app_draw_question(app, canvas);
     nest_strbuf_free(&about);
 }

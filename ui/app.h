@@ -93,6 +93,30 @@ void nest_app_say(struct nest_app *app, enum nest_role role, const char *format,
 bool nest_app_report(struct nest_app *app, enum nest_status status,
                      const struct nest_errors *errors);
 
+/* Shows a view; the lesson's offers the list of lessons where none is open or it is shown already.
+ */
+void nest_app_show(struct nest_app *app, enum nest_view view);
+
+/* The open lesson's number, 0 without one. */
+int nest_app_lesson_number(const struct nest_app *app);
+
+/* Opens the list of lessons. */
+void nest_app_choose_lesson(struct nest_app *app);
+
+/* An action while a lesson is shown; false when it is none of its own or of the plan's. */
+bool nest_app_act_in_lesson(struct nest_app *app, enum nest_action action);
+
+/* A key for the open question; for the one whether to quit. */
+void nest_app_type(struct nest_app *app, uint32_t key);
+void nest_app_answer_quit(struct nest_app *app, uint32_t key);
+void nest_app_draw_question(struct nest_app *app, struct nest_canvas *canvas);
+
+/* Goes to what was last searched for, as nest_plan_view_find. */
+void nest_app_find(struct nest_app *app, int direction);
+
+/* Saves where the scenario was saved before, or asks where. */
+void nest_app_save_or_ask(struct nest_app *app);
+
 /* Does an action by name or key. */
 void nest_app_act(struct nest_app *app, enum nest_action action);
 
