@@ -12,7 +12,9 @@ const struct nest_command nest_command_check = {
     .operands = "FILE…",
     .summary = "Validate model, cluster, device, scenario and plan files",
     .text = "Every fault of every file is printed as file:line:column: what is wrong; what is\n"
-            "expected. What kind of file it is follows from its keys.",
+            "expected. What kind of file it is follows from its keys. A model's layer graph is "
+            "checked for\n"
+            "circles, lost layers and the number of its downsets.",
     .complete = NEST_COMPLETE_FILE,
     .least = 1,
     .most = -1,

@@ -21,6 +21,10 @@ const struct nest_command nest_command_show = {
     .name = "show",
     .operands = "MODEL|CLUSTER",
     .summary = "Show a model's layers and parameters, or a cluster's tree",
+    .text =
+        "Layers are numbered as plans number them. Where a model branches (graph: with layers and\n"
+        "edges, an image tower, an encoder), the layers that a run follows are listed, and how\n"
+        "many downsets, which is how many boundaries a pipeline may have.",
     .options = options,
     .complete = NEST_COMPLETE_MODEL,
     .least = 1,

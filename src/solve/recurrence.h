@@ -15,7 +15,8 @@
  * that is O(s * n^2); a limit bounds b, so that a stage holds at most the layers that b allows and
  * only the D near the balanced split are visited: O(s * w^2), w the spread that the limit leaves.
  * Equal layers make equal stages, which are priced once (kind_of). In a graph n counts cuts, and of
- * the pairs of cuts those are passed over that are not nested. */
+ * the pairs of cuts those are passed over that are not nested: two towers of 13 and 25 layers have
+ * 365 cuts and as many such pairs as a chain of 270 layers. */
 #ifndef NEST_SOLVE_RECURRENCE_H
 #define NEST_SOLVE_RECURRENCE_H
 
