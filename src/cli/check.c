@@ -31,8 +31,14 @@ static const char *kind_name(enum nest_file_kind kind)
     return name[kind];
 }
 
-/* A scenario's scripts are loaded too. */
-static enum nest_status check_scripts(struct nest_cli *cli, const char *path)
+static enum nest_status check_graph(struct nest_cli *cli, const struct nest_model_spec *spec)
+{
+    struct nest_model model;
+    return nest_model_expand(spec, &cli->arena, &model, &cli->errors);
+}
+
+/* A scenario's model may be its own, and its scripts are loaded too. */
+static enum nest_status check_scenario(struct nest_cli *cli, const char *path)
 {
     const struct nest_scenario_request request = {.scenario = path};
     const struct nest_scripts_options options = {.library = &cli->library};
@@ -40,6 +46,7 @@ static enum nest_status check_scripts(struct nest_cli *cli, const char *path)
     struct nest_scripts *scripts = NULL;
     enum nest_status status =
         nest_load_scenario(&cli->library, &request, &cli->arena, &scenario, &cli->errors);
+    status = status == NEST_OK ? check_graph(cli, &scenario.model) : status;
     if (status == NEST_OK) {
         status =
             nest_scripts_open(&options, scenario.scripts, scenario.script, &scripts, &cli->errors);
@@ -48,22 +55,25 @@ static enum nest_status check_scripts(struct nest_cli *cli, const char *path)
     return status;
 }
 
-/* What is wrong with the file, and with the graph of the model that it holds. */
+static enum nest_status check_model(struct nest_cli *cli, const char *path)
+{
+    struct nest_model_spec spec;
+    const enum nest_status status =
+        nest_load_model(&cli->library, path, &cli->arena, &spec, &cli->errors);
+    return status == NEST_OK ? check_graph(cli, &spec) : status;
+}
+
+/* What is wrong with the file, and with what it says together with others. */
 static enum nest_status check(struct nest_cli *cli, const char *path, enum nest_file_kind *kind)
 {
     const enum nest_status status =
         nest_check_file(&cli->library, path, &cli->arena, kind, &cli->errors);
-    struct nest_model_spec spec;
-    struct nest_model model;
-    if (status == NEST_OK && *kind == NEST_FILE_SCENARIO && strcmp(path, "-") != 0) {
-        return check_scripts(cli, path);
-    }
-    if (status != NEST_OK || *kind != NEST_FILE_MODEL || strcmp(path, "-") == 0) {
+    if (status != NEST_OK || strcmp(path, "-") == 0) {
         return status;
     }
-    const enum nest_status loaded =
-        nest_load_model(&cli->library, path, &cli->arena, &spec, &cli->errors);
-    return loaded == NEST_OK ? nest_model_expand(&spec, &cli->arena, &model, &cli->errors) : loaded;
+    return *kind == NEST_FILE_SCENARIO ? check_scenario(cli, path)
+           : *kind == NEST_FILE_MODEL  ? check_model(cli, path)
+                                       : NEST_OK;
 }
 
 static int run(struct nest_cli *cli)

@@ -138,6 +138,13 @@ static void refuses_what_cannot_be(void **state)
     assert_contains(ran.err, "wide.yaml:6:3: graph: the graph has more than 4096 downsets");
     assert_contains(ran.err, "2 lie side by side");
     command_free(&ran);
+    /* So is a scenario's own model. */
+    ran =
+        shell_run("show " TOWERS " >/dev/null && (echo cluster: hgx-h100-8 && echo model: && "
+                  "sed 's/^/  /' $DIR/wide.yaml) >$DIR/own.yaml && \"$NEST\" check $DIR/own.yaml");
+    assert_status(&ran, 2);
+    assert_contains(ran.err, "the graph has more than 4096 downsets");
+    command_free(&ran);
 }
 
 /* Stages of an image tower may be others than those of the trunk. */
