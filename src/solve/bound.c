@@ -17,11 +17,13 @@ static nest_ps lesser(nest_ps a, nest_ps b)
     return a < b ? a : b;
 }
 
+/* The longest run of equal layers; not one of an image tower, which chunks do not divide. */
 static int longest_run(const struct nest_model *model)
 {
     int longest = 0;
     for (int i = 1; i < model->runs; i++) {
-        longest = model->run[i].count > model->run[longest].count ? i : longest;
+        const bool tower = model->cuts && model->run[longest].first < model->lead;
+        longest = tower || model->run[i].count > model->run[longest].count ? i : longest;
     }
     return longest;
 }

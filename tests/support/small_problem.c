@@ -182,7 +182,7 @@ void test_small_branch(struct test_small *made, uint64_t seed)
     if (kind == 0) {
         spec->layers = 1 + below(&random, 2);
         spec->dense_layers = 0;
-        spec->vision = (struct nest_vision_spec){.layers = 1,
+        spec->vision = (struct nest_vision_spec){.layers = 1 + below(&random, 3),
                                                  .hidden = 64 << below(&random, 3),
                                                  .ffn = 256,
                                                  .heads = 4,
