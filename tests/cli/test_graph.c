@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "support/shell.h"
+#include "support/command.h"
 
 #define TOWERS "tests/data/two-towers.yaml"
 #define SMALL  "--model " TOWERS " --cluster hgx-h100-8 --set global_batch=64"
