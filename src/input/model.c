@@ -62,6 +62,7 @@ static const struct nest_field vision_fields[] = {
     SIZE("projection", vision.projection, 1, 2),
     SIZE("projection_hidden", vision.projection_hidden, 0, 1 << 20),
     SIZE("projectors", vision.projectors, 0, 4),
+    SIZE("resampler", vision.resampler, 0, 1e12),
     SIZE("merge", vision.merge, 0, 1 << 10),
     FLAG("gated", vision.gated),
     NEST_FIELD_END,

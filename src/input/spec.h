@@ -162,6 +162,7 @@ struct nest_vision_spec {
     int64_t projection; /* matrices between tower and trunk: 1, or 2 with a width between them */
     int64_t projection_hidden; /* … this one; 0 = the trunk's */
     int64_t projectors;        /* such projections, of several layers' outputs; 0 = 1 */
+    int64_t resampler;         /* weights of attention between tower and projection; 0 = none */
     int64_t merge;             /* neighbouring tokens that are projected as one; 0 = 1 */
     bool gated;                /* MLP with a gate */
 };

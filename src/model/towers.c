@@ -128,6 +128,18 @@ static void put_projection(struct nest_op_list *list)
 void nest_ops_image_projection(struct nest_op_list *list)
 {
     const int64_t projectors = list->spec->vision.projectors;
+    const int64_t resampler = list->spec->vision.resampler;
+    const int64_t hidden = list->spec->hidden;
+    if (resampler > 0) {
+        put(list, (struct nest_op){.name = "image resampler",
+                                   .kind = NEST_OP_GEMM,
+                                   .split = NEST_SPLIT_NONE,
+                                   .n = hidden,
+                                   .k = (resampler + hidden - 1) / hidden,
+                                   .rows = nest_merged_rows(list->spec),
+                                   .weights = resampler,
+                                   .saved = (double)hidden});
+    }
     for (int64_t i = 0; i < (projectors > 0 ? projectors : 1); i++) {
         put_projection(list);
     }

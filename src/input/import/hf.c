@@ -348,6 +348,19 @@ static void read_trunk(struct nest_hf *hf)
     }
 }
 
+/* "LlamaForCausalLM" → "llama", where a file has no model_type: the known type that is the class's
+ * name without what follows For, Model or LMHead, its letters alone compared. */
+static const char *type_of_class(const char *class, struct nest_arena *arena)
+{
+    static const char *const ends[] = {"For", "LMHead", "Model", "PreTrained"};
+    const char *end = class + strlen(class);
+    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
+        const char *found = strstr(class + (*class != 0), ends[i]);
+        end = found && found < end ? found : end;
+    }
+    return nest_hf_family_like(nest_arena_strndup(arena, class, (size_t)(end - class)), arena);
+}
+
 /* Grok's configurations carry another family's model_type, ChatGLM's first generation its
  * successors'. */
 static const char *type_of(struct nest_hf *hf, const struct nest_node *config, const char *fallback)
@@ -360,6 +373,14 @@ static const char *type_of(struct nest_hf *hf, const struct nest_node *config, c
     const char *type = nest_hf_text(config, "model_type", "");
     if (strcmp(type, "chatglm") == 0 && nest_hf_get(config, "inner_hidden_size")) {
         return "chatglm-6b";
+    }
+    if (!*type && !*fallback && first && config == hf->root) {
+        const char *like = type_of_class(first->text, hf->job->arena);
+        if (like) {
+            nest_job_note(hf->job, "the file has no model_type: %s is taken for %s", first->text,
+                          like);
+            return like;
+        }
     }
     return *type ? type : fallback;
 }

@@ -44,6 +44,9 @@ bool nest_hf_is_one_of(const char *type, const char *words);
 /* The family of a model_type, or NULL. */
 const struct nest_hf_family *nest_hf_family_find(const char *type);
 
+/* The known model_type with the same letters as a class's name, in arena; or NULL. */
+const char *nest_hf_family_like(const char *name, struct nest_arena *arena);
+
 /* Why a model_type cannot be imported, where there is more to say than "unknown"; or NULL. */
 const char *nest_hf_refusal(const char *type);
 

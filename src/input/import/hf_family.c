@@ -1,5 +1,6 @@
 #include "input/import/hf.h"
 
+#include <ctype.h>
 #include <string.h>
 
 #define RMS     NEST_NORM_RMS
@@ -321,7 +322,7 @@ static const struct nest_hf_family families[] = {
      NULL,
      GATED | NEST_HF_ENC_DEC,
      {250112, 512, 8, 6, 0, 64, 1024, 1024}},
-    {"m2m_100 nllb pegasus",
+    {"m2m_100 nllb pegasus marian",
      LAYER,
      ALIBI,
      BIAS,
@@ -417,6 +418,37 @@ const char *nest_hf_refusal(const char *type)
     for (size_t i = 0; i < sizeof refusals / sizeof refusals[0]; i++) {
         if (nest_hf_is_one_of(type, refusals[i].types)) {
             return refusals[i].reason;
+        }
+    }
+    return NULL;
+}
+
+/* Whether two names have the same letters and digits, in any case. */
+static bool is_like(const char *a, const char *b, size_t length)
+{
+    size_t i = 0;
+    for (; *a; a++) {
+        if (!isalnum((unsigned char)*a)) {
+            continue;
+        }
+        while (i < length && !isalnum((unsigned char)b[i])) {
+            i++;
+        }
+        if (i == length || tolower((unsigned char)*a) != tolower((unsigned char)b[i++])) {
+            return false;
+        }
+    }
+    return i == length;
+}
+
+const char *nest_hf_family_like(const char *name, struct nest_arena *arena)
+{
+    for (size_t f = 0; name && *name && f < sizeof families / sizeof families[0]; f++) {
+        for (const char *p = families[f].types; *p; p += strcspn(p, " "), p += *p == ' ') {
+            const size_t n = strcspn(p, " ");
+            if (is_like(name, p, n)) {
+                return nest_arena_strndup(arena, p, n);
+            }
         }
     }
     return NULL;

@@ -69,6 +69,27 @@ static void read_projection(struct nest_hf *hf, const struct nest_node *c, const
     }
 }
 
+/* Idefics2: a gated projection as wide as the trunk's MLP, then layers whose few latents attend to
+ * the image, with MLPs four times as wide as the trunk. */
+static void read_resampler(struct nest_hf *hf)
+{
+    const struct nest_node *c = nest_hf_get(hf->root, "perceiver_config");
+    const int64_t h = hf->spec.hidden;
+    if (!c || c->kind != NEST_NODE_MAPPING) {
+        return;
+    }
+    const int64_t width = nest_hf_int(hf, c, "resampler_head_dim", 96);
+    const int64_t heads = nest_hf_int(hf, c, "resampler_n_heads", 16);
+    const int64_t kv_heads = nest_hf_int(hf, c, "num_key_value_heads", 4);
+    const int64_t layer = 2 * h * width * (heads + kv_heads) + 12 * h * h;
+    const int64_t depth = nest_hf_int(hf, c, "resampler_depth", 3);
+    const int64_t projection = hf->spec.ffn * (2 * hf->spec.vision.hidden + h);
+    if (depth < 1 << 10 && width < 1 << 16 && heads < 1 << 16 && kv_heads < 1 << 16 &&
+        h < 1 << 20 && hf->spec.ffn < 1 << 24) {
+        hf->spec.vision.resampler = depth * layer + projection;
+    }
+}
+
 static void read_sizes(struct nest_hf *hf, const struct nest_node *c, const struct tower *tower)
 {
     struct nest_vision_spec *v = &hf->spec.vision;
@@ -104,6 +125,7 @@ void nest_hf_read_vision(struct nest_hf *hf)
     }
     v->tokens = image / v->patch * (image / v->patch) + 1;
     read_projection(hf, c, type);
+    read_resampler(hf);
     if (strcmp(type, "siglip_vision_model") == 0 && strcmp(hf->type, "siglip_text_model") == 0 &&
         nest_hf_flag(hf, c, "vision_use_head", true)) {
         v->layers++;
@@ -129,7 +151,7 @@ void nest_hf_note_parts(struct nest_hf *hf)
             nest_job_note(hf->job, "%s", parts[i].note);
         }
     }
-    if (nest_hf_get(hf->root, "perceiver_config resampler_config")) {
+    if (nest_hf_get(hf->root, "resampler_config")) {
         nest_job_note(hf->job, "the resampler between image tower and trunk is left out and not "
                                "counted");
     }

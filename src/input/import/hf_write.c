@@ -128,6 +128,7 @@ static void put_parts(struct nest_hf *hf)
                            (long long)s->vision.projection);
         put_inside(hf, "projection_hidden", s->vision.projection_hidden);
         put_inside(hf, "projectors", s->vision.projectors);
+        put_inside(hf, "resampler", s->vision.resampler);
         put_inside(hf, "merge", s->vision.merge);
         nest_strbuf_add(out, s->vision.gated ? ", gated: true}\n" : "}\n");
     }
