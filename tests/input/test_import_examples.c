@@ -280,8 +280,11 @@ static const struct {
      "f:3:9: items[0].kind: not a Node object; objects of kind Node"},
     {"aws", "{\"Instances\": [{\"InstanceId\": \"i\"}]}",
      "f:1:16: Instances[0]: an instance without NetworkNodes; the nodes above it, top first"},
-    {"topograph", "blocks:\n- {nodes: [a]}\n",
-     "f:2:3: blocks[0]: a block without its switch; switch: NAME and nodes: […]"},
+    {"topograph", "blocks:\n- nodes: [a, b]\n- nodes: [c]\n",
+     "f: 2 separate fabrics, and a job cannot span them: block 1 (2 hosts), block 2 (1 hosts); "
+     "choose one with --root NAME"},
+    {"topograph", "switches:\n- switches: [a]\nblocks:\n- switch: a\n  nodes: [b]\n",
+     "f:2:3: switches[0]: a switch without a name; name: NAME"},
     {"calculon",
      "{\"networks\": [{\"size\": 8, \"bandwidth\": 1}, {\"size\": 12, "
      "\"bandwidth\": 1}]}",

@@ -15,49 +15,77 @@ static bool visit(void *context, const char *name)
     return nest_tree_host(target->tree, target->group, name);
 }
 
-static enum nest_status read_switches(struct nest_job *job, const struct nest_node *map,
-                                      struct nest_tree *tree)
+/* An entry of a list has its name inside, one of a mapping in front. */
+static const char *name_of(const struct nest_node *item)
 {
-    for (const struct nest_node *item = map->first; item; item = item->next) {
-        const struct nest_node *below = nest_node_get(item, "switches");
-        const int parent = nest_tree_group(tree, item->key, item->key_mark.line);
-        if (parent < 0) {
+    const struct nest_node *name = nest_node_get(item, "name");
+    return item->key ? item->key : name && name->kind == NEST_NODE_SCALAR ? name->text : "";
+}
+
+/* Switches or capacity blocks below a switch. */
+static enum nest_status read_children(struct nest_job *job, const struct nest_node *item,
+                                      const char *key, int parent, struct nest_tree *tree)
+{
+    const struct nest_node *below = nest_node_get(item, key);
+    if (below && below->kind != NEST_NODE_SEQUENCE) {
+        return nest_job_fault_at(job, below, "a list of names", "%s of '%s' are no list", key,
+                                 name_of(item));
+    }
+    for (const struct nest_node *name = below ? below->first : NULL; name; name = name->next) {
+        if (name->kind != NEST_NODE_SCALAR || !*name->text) {
+            return nest_job_fault_at(job, name, NULL, "a switch without a name");
+        }
+        const int child = nest_tree_group(tree, name->text, name->mark.line);
+        if (child < 0 || !nest_tree_child(tree, parent, child)) {
             return nest_job_no_memory(job);
-        }
-        if (below && below->kind != NEST_NODE_SEQUENCE) {
-            return nest_job_fault_at(job, below, "a list of names", "switches of '%s' are no list",
-                                     item->key);
-        }
-        for (const struct nest_node *name = below ? below->first : NULL; name; name = name->next) {
-            if (name->kind != NEST_NODE_SCALAR || !*name->text) {
-                return nest_job_fault_at(job, name, NULL, "a switch without a name");
-            }
-            const int child = nest_tree_group(tree, name->text, name->mark.line);
-            if (child < 0 || !nest_tree_child(tree, parent, child)) {
-                return nest_job_no_memory(job);
-            }
         }
     }
     return NEST_OK;
 }
 
+static enum nest_status read_switches(struct nest_job *job, const struct nest_node *switches,
+                                      struct nest_tree *tree)
+{
+    for (const struct nest_node *item = switches->first; item; item = item->next) {
+        if (!*name_of(item)) {
+            return nest_job_fault_at(job, item, "name: NAME", "a switch without a name");
+        }
+        const int parent = nest_tree_group(tree, name_of(item), item->key_mark.line);
+        if (parent < 0) {
+            return nest_job_no_memory(job);
+        }
+        enum nest_status status = read_children(job, item, "switches", parent, tree);
+        if (status == NEST_OK) {
+            status = read_children(job, item, "capacity_blocks", parent, tree);
+        }
+        if (status != NEST_OK) {
+            return status;
+        }
+    }
+    return NEST_OK;
+}
+
+/* The group of a block: its switch, else its own name; a block with neither hangs on nothing. */
+static const char *group_of(struct nest_job *job, const struct nest_node *item)
+{
+    const struct nest_node *name = nest_node_get(item, "switch");
+    if (name && name->kind == NEST_NODE_SCALAR && *name->text) {
+        return name->text;
+    }
+    return *name_of(item) ? name_of(item)
+                          : nest_arena_printf(job->arena, "block %d", item->index + 1);
+}
+
 static enum nest_status read_block(struct nest_job *job, const struct nest_node *item,
                                    struct nest_tree *tree)
 {
-    const struct nest_node *name = nest_node_get(item, "switch");
     const struct nest_node *nodes = nest_node_get(item, "nodes");
-    if (!name || name->kind != NEST_NODE_SCALAR || !*name->text) {
-        name = nest_node_get(item, "name");
-    }
-    if (!name || name->kind != NEST_NODE_SCALAR || !*name->text) {
-        return nest_job_fault_at(job, item, "switch: NAME and nodes: […]",
-                                 "a block without its switch");
-    }
+    const char *name = group_of(job, item);
     if (!nodes || nodes->kind != NEST_NODE_SEQUENCE) {
         return nest_job_fault_at(job, nodes ? nodes : item, "a list such as [\"node[01-18]\"]",
                                  "a block without nodes");
     }
-    struct target target = {tree, nest_tree_group(tree, name->text, name->mark.line)};
+    struct target target = {tree, name ? nest_tree_group(tree, name, item->mark.line) : -1};
     if (target.group < 0) {
         return nest_job_no_memory(job);
     }
@@ -83,8 +111,9 @@ enum nest_status nest_import_topograph(struct nest_job *job)
     }
     const struct nest_node *switches = nest_node_get(root, "switches");
     const struct nest_node *blocks = nest_node_get(root, "blocks");
-    if (!blocks || blocks->kind != NEST_NODE_SEQUENCE || blocks->count == 0 ||
-        (switches && switches->kind != NEST_NODE_MAPPING)) {
+    blocks = blocks ? blocks : nest_node_get(root, "capacity_blocks");
+    if (!blocks || blocks->kind == NEST_NODE_SCALAR || blocks->count == 0 ||
+        (switches && switches->kind == NEST_NODE_SCALAR)) {
         return nest_job_fault_at(job, root, "switches: {…} and blocks: […]",
                                  "not a topograph model");
     }
