@@ -44,7 +44,7 @@ const struct nest_command nest_command_import = {
         "  nest           NEST's solver input: a scenario\n"
         "  nest-args      command-line arguments of the NEST artifact\n"
         "  tpu            a TPU slice, such as v5p-128 or 4x4x8 (FILE may be the slice itself)\n"
-        "  csv            a table of levels, or NetBox cables and, as a second FILE, interfaces\n"
+        "  csv            a table of levels, or NetBox cables, interfaces, or both\n"
         "  ibnetdiscover  the output of ibnetdiscover, with or without -p\n"
         "  k8s            Kubernetes nodes with labels of Kueue, GKE, EKS or topograph\n"
         "  aws            EC2 DescribeInstanceTopology JSON\n"

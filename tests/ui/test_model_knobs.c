@@ -4,9 +4,11 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include <cmocka.h>
 
+#include "support/command.h"
 #include "support/terminal.h"
 
 static struct terminal *start(const char *arguments)
@@ -76,12 +78,36 @@ static void sizes_are_stepped_like_any_value(void **state)
     quit_anyway(t);
 }
 
+/* The figures behind a stage say what is measured, and the command line keeps the file. */
+static void measured_times_are_told_in_the_explorer(void **state)
+{
+    (void)state;
+    char arguments[512];
+    const char *path = command_file("times.csv", "layer,tp,fw_ms,bw_ms\nblock,1,0.5,1\n");
+    (void)snprintf(arguments, sizeof arguments,
+                   "--model gpt2 --cluster hgx-h100-8 --pin tp=1,pp=1 --profile %s", path);
+    struct terminal *t = start(arguments);
+    terminal_type(t, "/stage 0\r");
+    terminal_keys(t, "Enter");
+    terminal_expect(t, "Stage 0");
+    terminal_keys(t, "PgDn");
+    terminal_expect(t, "measured at tp 1");
+    terminal_keys(t, "Esc");
+    terminal_keys(t, "y");
+    terminal_expect(t, "--profile");
+    terminal_keys(t, "Esc");
+    terminal_keys(t, "q");
+    assert_int_equal(terminal_end(t), 0);
+    terminal_close(t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(twice_as_deep_is_one_command_and_one_undo),
         cmocka_unit_test(what_is_no_model_is_refused_with_the_nearest),
         cmocka_unit_test(sizes_are_stepped_like_any_value),
+        cmocka_unit_test(measured_times_are_told_in_the_explorer),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
