@@ -13,6 +13,7 @@
 #include "model/measured.h"
 #include "support/command.h"
 #include "support/input.h"
+#include "support/seed.h"
 
 /* A scenario of a small model of 4 blocks whose measured times are this text. */
 static enum nest_status load(struct test_input *input, const char *name, const char *text,
@@ -238,6 +239,39 @@ static void broken_files_say_what_is_wrong(void **state)
     test_input_end(&input);
 }
 
+/* Bytes changed at random: the file loads, or there is a fault; never anything else. */
+static void damaged_files_load_or_are_refused(void **state)
+{
+    (void)state;
+    static const char *const tables[] = {
+        "layer,tp,micro_batch,seq,fw_ms,bw_ms\nblock,2,1,32,1.5,3\n1-3,1,1,32,2,4\n0,1,1,32,1,1\n",
+        "- {layer: block, tp: 2, fw: 1.5ms, bw: 3ms}\n- {layer: 5, seq: 32, fw: 1us, bw: 0s}\n"};
+    static const char letters[] = ",;-.:{}[]#\n\"'0159emsx \t\xff";
+    uint64_t random = test_seed();
+    struct test_input input;
+    test_input_begin(&input);
+    for (int i = 0; i < test_instances(400); i++) {
+        char text[256];
+        struct nest_scenario_spec scenario;
+        (void)snprintf(text, sizeof text, "%s", tables[i % 2]);
+        for (int change = 0; change < 1 + i % 4; change++) {
+            random = random * 6364136223846793005u + 1442695040888963407u;
+            text[(random >> 33) % strlen(tables[i % 2])] =
+                letters[(random >> 20) % (sizeof letters - 1)];
+        }
+        const enum nest_status status = load(&input, "times.csv", text, &scenario);
+        if ((status == NEST_OK) == (input.errors.count > 0) ||
+            (status != NEST_OK && status != NEST_BAD_INPUT)) {
+            fail_msg("status %d with %zu faults:\n%s", (int)status, input.errors.count, text);
+        }
+        if (status == NEST_OK) {
+            (void)expand(&input, &scenario);
+        }
+        test_input_clear(&input);
+    }
+    test_input_end(&input);
+}
+
 static void a_missing_file_is_told_where_it_was_named(void **state)
 {
     (void)state;
@@ -283,6 +317,7 @@ int main(void)
         cmocka_unit_test(a_scenario_keeps_its_file_of_times),
         cmocka_unit_test(a_model_file_may_name_its_times),
         cmocka_unit_test(broken_files_say_what_is_wrong),
+        cmocka_unit_test(damaged_files_load_or_are_refused),
         cmocka_unit_test(a_missing_file_is_told_where_it_was_named),
         cmocka_unit_test(commands_say_what_is_measured),
     };

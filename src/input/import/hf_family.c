@@ -381,7 +381,8 @@ static const struct {
      "layers without attention and MLP cannot be described by a transformer's shape"},
     {"bamba zamba zamba2 nemotron_h granitemoehybrid falcon_h1 lfm2 plamo2",
      "its mixture of Mamba-2 and attention layers cannot be described yet; Jamba's can"},
-    {"qwen3_next minimax minimax_text_01 kimi_linear",
+    {"qwen3_next qwen3_5 qwen3_5_text qwen3_5_moe qwen3_5_moe_text minimax minimax_text_01 "
+     "kimi_linear",
      "linear attention layers cannot be described"},
     {"albert", "layers that share their weights cannot be described"},
     {"deberta", "disentangled attention with its own projections cannot be described"},

@@ -50,7 +50,7 @@ static void read_projection(struct nest_hf *hf, const struct nest_node *c, const
 {
     static const char *const two =
         "llava llava_next llava_onevision video_llava vipllava mistral3 internvl internvl_chat "
-        "phi3_v llama4 aya_vision qwen2_vl qwen2_5_vl qwen3_vl qwen3_vl_moe";
+        "phi3_v llama4 aya_vision kimi_vl kimi_k25 qwen2_vl qwen2_5_vl qwen3_vl qwen3_vl_moe";
     struct nest_vision_spec *v = &hf->spec.vision;
     const char *whole = nest_hf_text(hf->root, "model_type", "");
     v->merge = read_merge(hf, c);
@@ -94,12 +94,16 @@ static void read_sizes(struct nest_hf *hf, const struct nest_node *c, const stru
 {
     struct nest_vision_spec *v = &hf->spec.vision;
     /* Qwen2-VL names its own width embed_dim and the trunk's hidden_size. */
-    const char *width = nest_hf_get(c, "embed_dim") ? "embed_dim" : "hidden_size width";
-    v->layers = nest_hf_int(hf, c, "num_hidden_layers depth num_layers", tower->layers);
+    const char *width =
+        nest_hf_get(c, "embed_dim") ? "embed_dim" : "hidden_size width vt_hidden_size";
+    v->layers = nest_hf_int(hf, c, "num_hidden_layers depth num_layers vt_num_hidden_layers",
+                            tower->layers);
     v->hidden = nest_hf_int(hf, c, width, tower->hidden);
-    v->heads = nest_hf_int(hf, c, "num_attention_heads num_heads", tower->heads);
+    v->heads =
+        nest_hf_int(hf, c, "num_attention_heads num_heads vt_num_attention_heads", tower->heads);
     const int64_t ratio = nest_hf_int(hf, c, "mlp_ratio", 0);
-    v->ffn = nest_hf_int(hf, c, "intermediate_size", ratio > 0 ? ratio * v->hidden : tower->ffn);
+    v->ffn = nest_hf_int(hf, c, "intermediate_size vt_intermediate_size",
+                         ratio > 0 ? ratio * v->hidden : tower->ffn);
     v->patch = nest_hf_int(hf, c, "patch_size", tower->patch);
     v->gated = tower->gated;
 }
