@@ -1,4 +1,5 @@
 /* lstopo XML, version 2 or 3: Package > Bridge > PCIDev > OSDev, and NVLinkBandwidth distances. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,6 +25,7 @@ struct topology {
         int gpu;
     } owner[4 * NEST_BOX_GPUS];
     int packages, bridges, hosts;
+    double pcie; /* bytes/s of the slowest GPU's link; 0 = not in the file */
     enum nest_status status;
 };
 
@@ -42,7 +44,8 @@ static int64_t index_of(struct topology *t, xmlNode *node)
 static void add_pci(struct topology *t, xmlNode *node, struct place *place)
 {
     const char *class = nest_xml_get(t->job, node, "pci_type");
-    if (!class || strncmp(class, "03", 2) != 0) {
+    /* 03xx is a display controller, 12xx a processing accelerator without a display. */
+    if (!class || (strncmp(class, "03", 2) != 0 && strncmp(class, "12", 2) != 0)) {
         return;
     }
     /* A board's own display adapter has no compute behind it. */
@@ -54,6 +57,12 @@ static void add_pci(struct topology *t, xmlNode *node, struct place *place)
         t->status = nest_xml_fault(t->job, node, NULL, "more than %d GPUs", (int)NEST_BOX_GPUS);
         return;
     }
+    const char *speed = nest_xml_get(t->job, node, "pci_link_speed");
+    double rate = 0;
+    if (speed && nest_text_number(speed, &rate) && rate > 0 && rate < 1000 &&
+        (t->pcie <= 0 || rate * 1e9 < t->pcie)) {
+        t->pcie = round(rate * 100) * 1e7;
+    }
     place->gpu = t->gpus;
     t->gpu[t->gpus++] = (struct gpu){index_of(t, node), place->package, place->bridge, place->host};
 }
@@ -64,7 +73,10 @@ static void visit(struct topology *t, xmlNode *node, struct place *place)
     if (!type) {
         return;
     }
-    if (strcmp(type, "Package") == 0 || strcmp(type, "Socket") == 0) {
+    /* Up to version 1 a NUMA node holds sockets and bridges; from 2 on it is inside a package. */
+    const bool numa = strcmp(type, "NUMANode") == 0 && place->package < 0;
+    const bool socket = strcmp(type, "Socket") == 0 && place->package < 0;
+    if (strcmp(type, "Package") == 0 || numa || socket) {
         place->package = t->packages++;
     } else if (strcmp(type, "Bridge") == 0) {
         const char *kind = nest_xml_get(t->job, node, "bridge_type");
@@ -205,6 +217,7 @@ static enum nest_status build(struct topology *t, xmlNode *root)
     if (!nest_gpu_box_init(&box, t->gpus, t->job->arena)) {
         return nest_job_no_memory(t->job);
     }
+    box.pcie = t->pcie;
     for (int a = 0; a < t->gpus; a++) {
         for (int b = 0; b < t->gpus; b++) {
             box.far[a * t->gpus + b] = (unsigned char)distance(&t->gpu[a], &t->gpu[b]);
