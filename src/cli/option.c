@@ -24,7 +24,9 @@ const struct nest_option nest_options_scenario[] = {
      "Measured times of the model's layers (CSV or YAML), in place of the computed ones",
      NEST_COMPLETE_FILE},
     {NEST_OPT_SET, "set", 0, "PATH=VALUE",
-     "Change one figure, such as spine.bandwidth=400Gb/s or memory=76GiB; may be repeated", NULL},
+     "Change one figure, such as spine.bandwidth=400Gb/s, memory=76GiB or layers=2x; may be "
+     "repeated",
+     NULL},
     {NEST_OPT_PIN, "pin", 'p', "KEY=VALUE,…",
      "Fix or limit choices, such as tp=8,pp=2..8,zero=1|3; may be repeated", NULL},
     {NEST_OPT_SCRIPT, "script", 0, "FILE",
