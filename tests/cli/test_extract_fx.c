@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "support/shell.h"
+#include "support/command.h"
 
 /* A Python with PyTorch: the first on PATH, or Debian's own. NULL: none. */
 static const char *find_python(void)
