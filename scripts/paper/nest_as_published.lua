@@ -1,26 +1,25 @@
--- The cost arithmetic of NEST's public solver (scai-tech/Nest), written down once more and searched
--- exactly: every contiguous split, pp, dp and tp of one of its input files, replica 0, packed.
+-- The cost arithmetic of NEST's public solver (scai-tech/Nest) as overrides of ours: the exact
+-- search over every contiguous split, pp, dp and tp of one of its input files, replica 0, packed.
 --
 -- Run: nest lua scripts/paper/nest_as_published.lua INPUT.json [DEVICES [UNIT]]
 --   DEVICES  one of the counts in the file (its own if left out)
 --   UNIT     how many of the file's time units a second of network is: 1 adds seconds to
---            milliseconds as the published solver does; 1000 repairs it
+--            milliseconds as the published solver does; 1000 repairs it; without it, both
 local input = nest.read(arg[1])
-local devices = tonumber(arg[2] or input.maxDevices)
-local unit = tonumber(arg[3] or 1)
+local devices = math.tointeger(tonumber(arg[2] or input.maxDevices))
 local fanouts = input.devices_per_level
 if devices ~= input.maxDevices then
   fanouts = input.about.devices_per_level_by_maxDevices[tostring(devices)]
 end
+local recompute = input.activationRecomputation
 
-local capacity, bandwidth, capped, latency = {}, {}, {}, {}
+local capacity, capped = {}, {}
 for l, fanout in ipairs(fanouts) do
   capacity[l] = fanout * (capacity[l - 1] or 1)
-  bandwidth[l] = input.bws[l]
-  capped[l] = math.min(bandwidth[l], capped[l - 1] or math.huge)
-  latency[l] = input.latency_per_level[l]
+  capped[l] = math.min(input.bws[l], capped[l - 1] or math.huge)
 end
 
+-- The innermost level that joins devices p and q.
 local function level_of(p, q)
   for l = 1, #capacity do
     if p // capacity[l] == q // capacity[l] then
@@ -30,140 +29,164 @@ local function level_of(p, q)
   error(("devices %d and %d meet nowhere"):format(p, q))
 end
 
--- One boundary tensor; above the innermost level it goes up and down.
-local function transfer(bytes, l)
-  return unit * (l > 1 and 2 or 1) * (bytes / capped[l] + latency[l])
-end
-
--- Gradient sync of the first stage over dp replicas that lie g devices apart.
-local function sync(bytes, dp, g)
-  if dp == 1 then
-    return 0
-  end
-  local time, low = 0, 0
+-- Gradient sync over dp replicas that lie g devices apart: `fixed + each * bytes`, seconds.
+local function sync(dp, g)
+  local fixed, each, low_fixed, low_each = 0, 0, 0, 0
   for i = 0, math.floor(math.log(dp, 2) + 1e-9) - 1 do
-    time = time + latency[1] + bytes / (2 ^ i * bandwidth[1])
+    fixed = fixed + input.latency_per_level[1]
+    each = each + 1 / (2 ^ i * input.bws[1])
   end
   for l = 2, level_of(0, (dp - 1) * g) do
-    time = time + 2 * (latency[l] + bytes / bandwidth[l]) + low
-    low = low + time
+    fixed = fixed + 2 * input.latency_per_level[l] + low_fixed
+    each = each + 2 / input.bws[l] + low_each
+    low_fixed, low_each = low_fixed + fixed, low_each + each
   end
-  return unit * time
+  return fixed, each
 end
 
-local function sums(list, key)
-  local sum = {[0] = 0}
-  for i, node in ipairs(list) do
-    sum[i] = sum[i - 1] + node[key]
-  end
-  return sum
-end
-
-local function search(tp, best)
+-- The layers of one tp width, equal neighbours together, with the bytes that each receives from
+-- others and sends to others.
+local function layers_of(tp)
   local nodes = input.nodes[tp]
   table.sort(nodes, function(a, b) return a.id < b.id end)
-  local into, out = {}, {} -- edges by the layer that receives, that sends
-  for i = 1, #nodes do
-    into[i], out[i] = {}, {}
-  end
+  local into, out = {}, {}
   for _, e in ipairs(input.edges[tp]) do
-    local from, to = e.sourceId - nodes[1].id + 1, e.destId - nodes[1].id + 1
-    table.insert(into[to], {layer = from, bytes = e.communicationCost})
-    table.insert(out[from], {layer = to, bytes = e.communicationCost})
+    into[e.destId] = (into[e.destId] or 0) + e.communicationCost
+    out[e.sourceId] = (out[e.sourceId] or 0) + e.communicationCost
   end
-  local n = #nodes
-  local bw = sums(nodes, "optimalLatencyBw")
-  local weights, kept = sums(nodes, "parameterSize"), sums(nodes, "activationSize")
-  local width = tonumber(tp) * input.ep_degree * input.cp_degree
-  local state = input.optimizerAlgorithm == "Adam" and 8 or 2 -- times the bytes of the weights
-  local recompute = input.activationRecomputation
-
-  -- Bytes that layer k exchanges with layers outside of i…j.
-  local function outside(edges, i, j)
-    local bytes = 0
-    for _, e in ipairs(edges) do
-      if e.layer < i or e.layer > j then
-        bytes = bytes + e.bytes
-      end
+  local groups = {}
+  for i, node in ipairs(nodes) do
+    local last = groups[#groups]
+    local layer = {fw = node.optimalLatencyFw, bw = node.optimalLatencyBw,
+                   weights = node.parameterSize, kept = node.activationSize,
+                   into = into[node.id] or 0, out = out[node.id] or (last and last.out or 0)}
+    local equal = last ~= nil
+    for key, value in pairs(layer) do
+      equal = equal and last[key] == value
     end
-    return bytes
+    if equal then
+      last.times = last.times + 1
+    else
+      layer.name, layer.times = "from " .. i - 1, 1
+      groups[#groups + 1] = layer
+    end
   end
-
-  -- A stage works through its layers in order; each waits for what comes from outside to it, and
-  -- only the first (or one whose tensor arrives later) waits in vain.
-  local function pass(edges, first, last, step, i, j, level, key)
-    local time = 0
-    for k = first, last, step do
-      local bytes = outside(edges[k], i, j)
-      if level and bytes > 0 then
-        time = math.max(time, transfer(bytes, level))
-      end
-      time = time + nodes[k][key]
-    end
-    return time
-  end
-
-  -- Layers i…j as the stage at position s from the end; first: no stage upstream.
-  local function load(i, j, s, first)
-    local p, a = weights[j] - weights[i - 1], kept[j] - kept[i - 1]
-    local entering = 0
-    for k = i, j do
-      entering = entering + outside(into[k], i, n)
-    end
-    if state * p + a + (s - 1) * (recompute and entering or a) > input.maxMemoryPerDevice then
-      return math.huge
-    end
-    local up = not first and level_of((s - 1) * width, s * width) or nil
-    local down = s > 1 and level_of((s - 2) * width, (s - 1) * width) or nil
-    local forward = pass(into, i, j, 1, i, j, up, "optimalLatencyFw")
-    if recompute and s > 1 then
-      local backward, leaving = bw[j] - bw[i - 1], 0
-      for k = i, j do
-        leaving = leaving + outside(out[k], 1, j)
-      end
-      return forward + math.max(backward, transfer(leaving, down)) + backward
-    end
-    return forward + pass(out, j, i, -1, i, j, down, "optimalLatencyBw")
-  end
-
-  -- least[i]: the smallest largest load of layers i…n in s stages, with a stage upstream.
-  local least = {[n + 1] = 0}
-  for s = 1, math.min(n, devices // width) do
-    for j = 1, n do
-      local rest = least[j + 1]
-      if rest and rest < math.huge then
-        local own = load(1, j, s, true)
-        local slowest = math.max(own, rest)
-        for dp = 1, slowest < math.huge and devices // (s * width) or 0 do
-          local rounds = -(-input.mbsInBatch // dp) + s - 1
-          local floor = slowest * rounds
-          if floor < best.time then
-            local time = floor + sync(weights[j], dp, s * width)
-            if time < best.time then
-              best.time, best.tp, best.pp, best.dp, best.first = time, tonumber(tp), s, dp, j
-            end
-          end
-        end
-      end
-    end
-    local longer = {}
-    for i = 1, n do
-      local value = math.huge
-      for j = i, n do
-        local rest = least[j + 1]
-        if rest and rest < value and s * width < devices then
-          value = math.min(value, math.max(rest, load(i, j, s, false)))
-        end
-      end
-      longer[i] = value
-    end
-    least = longer
-  end
+  return groups
 end
 
-local best = {time = math.huge}
-for tp in pairs(input.nodes) do
-  search(tp, best)
+-- Every replica gets a fabric of its own, which makes it look like replica 0; `step` below sees to
+-- it that together they need no more devices than there are.
+local function scenario(groups, width)
+  local levels = {}
+  for l, fanout in ipairs(fanouts) do
+    levels[l] = {name = "level " .. l - 1, fanout = fanout, bandwidth = input.bws[l],
+                 latency = input.latency_per_level[l]}
+  end
+  levels[#levels + 1] = {name = "replicas", fanout = devices, bandwidth = 1e9, latency = 0}
+  local profile = {}
+  for i, g in ipairs(groups) do
+    profile[i] = {name = g.name, times = g.times, measured = {
+      {tp = width, fw = g.fw * 1e-3, bw = g.bw * 1e-3, weights = g.weights, activations = g.kept,
+       boundary = g.out}}}
+  end
+  return nest.scenario {
+    model = {name = "as published", collectives = "included", profile = profile},
+    cluster = {name = "as published", device = "h100-sxm", levels = levels},
+    train = {global_batch = math.tointeger(input.mbsInBatch), optimizer = "sgd", grad_bytes = 2},
+    limits = {memory = input.maxMemoryPerDevice, span = devices, packed = true},
+    overlap = {dp = 0},
+    allow = {"ragged_batch"},
+    pin = {tp = width, micro_batch = 1, cp = 1, ep = 1, zero = 0, virtual_stages = 1,
+           order = "tp-cp-pp-dp", recompute = recompute and "full" or "none"},
+  }
 end
-print(("%.9g ms"):format(best.time))
-print(("tp %d, pp %d, dp %d, first stage of %d layers"):format(best.tp, best.pp, best.dp, best.first))
+
+-- unit: as UNIT above. Times of the file are milliseconds, those of overrides are seconds.
+local function overrides(groups, unit)
+  local named = {}
+  for _, g in ipairs(groups) do
+    named[g.name] = g
+  end
+  local network = unit * 1e-3
+  return {
+    -- A boundary tensor goes up and down above the innermost level.
+    transfer = function(message)
+      local l = message.level + 1
+      if not message.before or not capped[l] then
+        return 0
+      end
+      local forward = message.direction == "forward"
+      local bytes = forward and named[message.after].into or named[message.before].out
+      return network * (l > 1 and 2 or 1) * (bytes / capped[l] + input.latency_per_level[l])
+    end,
+    -- Gradients by their bytes; `step` knows what a byte takes.
+    collective = function(message)
+      return message.bytes * 1e-12
+    end,
+    -- Weights and gradients of 2 bytes each, no optimizer state but Adam's; a stage's activations
+    -- are live at once even when they are computed again.
+    memory = function(layer)
+      local g = named[layer.name]
+      local adam = input.optimizerAlgorithm == "Adam"
+      return {weights = g.weights, gradients = g.weights, optimizer = adam and 6 * g.weights or 0,
+              activations = recompute and 0 or g.kept, resident = recompute and g.kept or 0,
+              entering = recompute and g.into or 0, working = 0, gathered = 0, logits = 0}
+    end,
+    reserve = function()
+      return {base = 0, pipeline = 0, buffers = 0}
+    end,
+    -- The recomputed forward is charged the time of the backward, and the incoming gradient hides
+    -- behind it; the last stage recomputes nothing.
+    load = function(stage)
+      if recompute and not stage.last then
+        return {{forward = 1, backward = 2, into = 1},
+                {forward = 1, backward = 1, into = 1, out = 1}}
+      end
+      return {forward = 1, backward = 1, into = 1, out = 1}
+    end,
+    step = function(p)
+      local width = p.stages * p.devices
+      if width * p.dp > devices then
+        return false
+      end
+      local fixed, each = 0, 0
+      if p.dp > 1 then
+        fixed, each = sync(p.dp, width)
+      end
+      return {bottleneck = p.microbatches + p.stages - 1, fill = 0, constant = network * fixed,
+              sync = network * each * 1e12, update = 0, tails = "first"}
+    end,
+  }
+end
+
+local function solve(unit)
+  local best
+  local widths = {}
+  for tp in pairs(input.nodes) do
+    widths[#widths + 1] = math.tointeger(tonumber(tp))
+  end
+  table.sort(widths)
+  for _, tp in ipairs(widths) do
+    local groups = layers_of(tostring(tp))
+    local s = scenario(groups, tp * input.ep_degree * input.cp_degree)
+    local answer = s:override(overrides(groups, unit)):solve()
+    if answer and (not best or answer.step_time_s < best.step_time_s) then
+      best = answer
+      best.tp = tp
+    end
+  end
+  return best
+end
+
+local function tell(best)
+  local first = best.plan.stages[1]
+  print(("%.10g ms"):format(best.step_time_s * 1e3))
+  print(("tp %d, pp %d, dp %d, first stage of %d layers"):format(best.tp, best.plan.pp,
+    best.plan.dp, first.last_layer - first.first_layer + 1))
+end
+
+tell(solve(tonumber(arg[3] or 1)))
+if not arg[3] then
+  print("with the network in milliseconds as well:")
+  tell(solve(1000))
+end
