@@ -40,6 +40,11 @@ static bool explain(struct nest_cli *cli, const struct nest_outcome *outcome)
 {
     struct nest_strbuf text = NEST_STRBUF_INIT(1 << 20);
     nest_explain(outcome->problem, outcome->plan, outcome->prediction, &text);
+    if (outcome->touched) {
+        nest_strbuf_add(&text, "\n");
+        nest_explain_touched(outcome->problem, outcome->plan, outcome->prediction,
+                             outcome->touched, &text);
+    }
     const bool whole = !text.failed;
     if (whole) {
         (void)fprintf(cli->out, "\n%s", nest_strbuf_text(&text));
@@ -61,6 +66,8 @@ static int run(struct nest_cli *cli)
         .plan = &planned.plan,
         .prediction = &planned.prediction,
         .assumed = planned.assumed,
+        .touched =
+            nest_cli_touched(cli, &planned.loaded.problem, &planned.plan, &planned.prediction),
     };
     if (nest_args_has(&cli->args, NEST_OPT_JSON)) {
         if (!nest_cli_json(cli, &outcome)) {

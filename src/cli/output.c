@@ -44,3 +44,14 @@ enum nest_status nest_cli_solve(struct nest_cli *cli, const struct nest_problem 
     out->progress.seconds = now() - start;
     return status == NEST_BAD_INPUT ? nest_problem_fault(problem, &cli->errors) : status;
 }
+
+const struct nest_touched *nest_cli_touched(struct nest_cli *cli,
+                                            const struct nest_problem *problem,
+                                            const struct nest_plan *plan,
+                                            const struct nest_prediction *prediction)
+{
+    struct nest_touched *touched =
+        problem->overrides ? NEST_NEW(&cli->arena, struct nest_touched, 1) : NULL;
+    return touched && nest_plan_touch(problem, plan, prediction, &cli->arena, touched) ? touched
+                                                                                       : NULL;
+}

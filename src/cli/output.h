@@ -14,4 +14,11 @@ bool nest_cli_json(struct nest_cli *cli, const struct nest_outcome *outcome);
 enum nest_status nest_cli_solve(struct nest_cli *cli, const struct nest_problem *problem, int top,
                                 struct nest_arena *arena, struct nest_result *out);
 
+/* What the overrides of the document's problem changed in its plan; NULL without any, or when
+ * memory is out. Lives in the command's arena. */
+const struct nest_touched *nest_cli_touched(struct nest_cli *cli,
+                                            const struct nest_problem *problem,
+                                            const struct nest_plan *plan,
+                                            const struct nest_prediction *prediction);
+
 #endif

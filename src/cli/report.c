@@ -73,8 +73,9 @@ static void write_header(const struct page *page, const struct nest_outcome *d)
                     "take\n",
                     page->out);
     }
-    (void)fprintf(page->out, "step %s, %s tokens/s",
+    (void)fprintf(page->out, "step %s%s, %s tokens/s",
                   nest_unit_format(nest_to_seconds(p->step), NEST_UNIT_SECONDS, step, sizeof step),
+                  d->touched && d->touched->step ? "*" : "",
                   nest_count_format((int64_t)p->tokens_per_s, tokens, sizeof tokens));
     (void)fprintf(page->out, ", %.1f TFLOP/s per device, MFU %.1f%%\n", p->tflops_per_device,
                   100.0 * p->mfu);
@@ -192,12 +193,14 @@ static void stage_row(const struct page *page, const struct nest_outcome *d, int
         (void)snprintf(tp, sizeof tp, " tp %" PRId64, stage->tp);
     }
     (void)fprintf(
-        page->out, "  %3d  %-12s %-9s %9s  ", i,
+        page->out, "  %3d  %-12s %-9s %9s%s ", i,
         nest_layers_format(stage, d->problem->model, layers, sizeof layers),
         nest_recompute_word(stage->recompute),
-        nest_unit_format(nest_to_seconds(cost->load), NEST_UNIT_SECONDS, load, sizeof load));
+        nest_unit_format(nest_to_seconds(cost->load), NEST_UNIT_SECONDS, load, sizeof load),
+        d->touched && d->touched->time[i] ? "*" : " ");
     write_memory_bar(page, &cost->memory, nest_stage_limit(d->prediction, i));
-    (void)fprintf(page->out, "%7.1f", (double)cost->memory.total / GIB);
+    (void)fprintf(page->out, "%7.1f%s", (double)cost->memory.total / GIB,
+                  d->touched && d->touched->memory[i] ? "*" : "");
     (void)fprintf(page->out, stage->zero != d->plan->strategy.zero ? "  zero %d" : "%.0d",
                   stage->zero != d->plan->strategy.zero ? stage->zero : 0);
     (void)fprintf(page->out, "%s%s%s", tp, stage->out_level >= 0 ? "  " : "",
@@ -208,6 +211,18 @@ static void stage_row(const struct page *page, const struct nest_outcome *d, int
                   nest_kinds_format(d->problem->cluster, kinds, layers, sizeof layers));
 }
 
+static void write_legend(const struct page *page, const struct nest_touched *touched)
+{
+    struct nest_strbuf hooks = NEST_STRBUF_INIT(TEXT_MAX);
+    char step[32];
+    nest_hooks_format(touched->hooks, &hooks);
+    (void)fprintf(page->out, "       * changed by overrides (%s); without them: step %s\n",
+                  nest_strbuf_text(&hooks),
+                  nest_unit_format(nest_to_seconds(touched->plain.step), NEST_UNIT_SECONDS, step,
+                                   sizeof step));
+    nest_strbuf_free(&hooks);
+}
+
 static void write_stages(const struct page *page, const struct nest_outcome *d)
 {
     heading(page, "Stages");
@@ -216,6 +231,9 @@ static void write_stages(const struct page *page, const struct nest_outcome *d)
         (double)d->prediction->memory_limit / GIB, d->plan->stages > 1 ? ", link to the next" : "");
     each_stage(page, d, stage_row);
     (void)fputs("       W weights  G gradients  O optimizer  A activations  + other\n", page->out);
+    if (d->touched) {
+        write_legend(page, d->touched);
+    }
 }
 
 static void memory_row(const struct page *page, const struct nest_outcome *d, int i)
@@ -227,7 +245,7 @@ static void memory_row(const struct page *page, const struct nest_outcome *d, in
     for (size_t k = 0; k < sizeof value / sizeof value[0]; k++) {
         (void)fprintf(page->out, " %7.2f", (double)value[k] / GIB);
     }
-    (void)fputc('\n', page->out);
+    (void)fputs(d->touched && d->touched->memory[i] ? "*\n" : "\n", page->out);
 }
 
 static void write_memory(const struct page *page, const struct nest_outcome *d)

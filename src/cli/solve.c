@@ -124,6 +124,8 @@ static int run(struct nest_cli *cli)
         .search = &result.progress,
         .alternatives = result.count - 1,
         .alternative = result.solution + 1,
+        .touched = nest_cli_touched(cli, &loaded.problem, &result.solution[0].plan,
+                                    &result.solution[0].prediction),
     };
     if (json) {
         return nest_cli_json(cli, &outcome) ? NEST_EXIT_DONE : NEST_EXIT_BAD;

@@ -220,6 +220,48 @@ static void write_measured(struct nest_json *json, const struct nest_outcome *ou
     nest_json_end(json);
 }
 
+static void write_hooks(struct nest_json *json, const char *key, unsigned hooks)
+{
+    nest_json_array(json, key);
+    for (int i = 0; i < NEST_HOOKS; i++) {
+        if (hooks & (1u << i)) {
+            nest_json_text(json, NULL, nest_hook_name((enum nest_hook)i));
+        }
+    }
+    nest_json_end(json);
+}
+
+/* The figures that overrides changed, each with the hooks that did and what it is without any. */
+static void write_touched(struct nest_json *json, const struct nest_outcome *outcome)
+{
+    const struct nest_touched *t = outcome->touched;
+    const struct nest_cluster *cluster = outcome->problem->cluster;
+    nest_json_object(json, "overrides");
+    write_hooks(json, "hooks", t->hooks);
+    write_hooks(json, "step", t->step);
+    nest_json_number(json, "default_step_time_s", nest_to_seconds(t->plain.step));
+    nest_json_array(json, "stages");
+    for (int i = 0; i < t->plain.stages; i++) {
+        nest_json_object(json, NULL);
+        nest_json_integer(json, "stage", i);
+        write_hooks(json, "time", t->time[i]);
+        nest_json_number(json, "default_load_s", nest_to_seconds(t->plain.stage[i].load));
+        write_hooks(json, "memory", t->memory[i]);
+        nest_json_integer(json, "default_total", t->plain.stage[i].memory.total);
+        nest_json_end(json);
+    }
+    nest_json_end(json);
+    nest_json_array(json, "levels");
+    for (int l = 0; l < cluster->levels; l++) {
+        nest_json_object(json, NULL);
+        nest_json_text(json, "name", cluster->level[l].name);
+        write_hooks(json, "hooks", t->level[l]);
+        nest_json_end(json);
+    }
+    nest_json_end(json);
+    nest_json_end(json);
+}
+
 void nest_json_document(const struct nest_outcome *outcome, struct nest_strbuf *out)
 {
     const struct nest_plan *plan = outcome->plan;
@@ -237,6 +279,9 @@ void nest_json_document(const struct nest_outcome *outcome, struct nest_strbuf *
         nest_json_plan(&json, outcome->problem, plan, outcome->prediction);
         write_memory(&json, outcome->prediction);
         write_measured(&json, outcome);
+    }
+    if (outcome->touched != NULL) {
+        write_touched(&json, outcome);
     }
     if (outcome->loss != NULL && outcome->loss->down > 0) {
         write_loss(&json, outcome->problem, outcome->loss);

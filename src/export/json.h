@@ -5,6 +5,7 @@
 #define NEST_EXPORT_JSON_H
 
 #include "base/json.h"
+#include "plan/touched.h"
 #include "solve/loss.h"
 
 enum { NEST_JSON_SCHEMA = 1 };
@@ -19,8 +20,9 @@ struct nest_outcome {
     const struct nest_progress *search;       /* solve; or NULL */
     int alternatives;                         /* further solutions, best first */
     const struct nest_solution *alternative;
-    const struct nest_errors *errors; /* why nothing was found; or NULL */
-    const struct nest_loss *loss;     /* what devices that are down cost; or NULL */
+    const struct nest_errors *errors;   /* why nothing was found; or NULL */
+    const struct nest_touched *touched; /* what overrides changed in prediction; NULL without any */
+    const struct nest_loss *loss;       /* what devices that are down cost; or NULL */
 };
 
 /* The whole document. */

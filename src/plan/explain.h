@@ -5,7 +5,7 @@
 #define NEST_PLAN_EXPLAIN_H
 
 #include "base/strbuf.h"
-#include "plan/plan.h"
+#include "plan/touched.h"
 
 /* Step time from stage loads, the loads themselves, and the break-down. */
 void nest_explain_step(const struct nest_plan *plan, const struct nest_prediction *prediction,
@@ -24,5 +24,10 @@ void nest_explain_memory(const struct nest_problem *problem, const struct nest_p
 /* All of it: the step, the bottleneck's time, the fullest stage's memory. */
 void nest_explain(const struct nest_problem *problem, const struct nest_plan *plan,
                   const struct nest_prediction *prediction, struct nest_strbuf *out);
+
+/* What overrides changed, hook by hook, with the defaults. */
+void nest_explain_touched(const struct nest_problem *problem, const struct nest_plan *plan,
+                          const struct nest_prediction *prediction,
+                          const struct nest_touched *touched, struct nest_strbuf *out);
 
 #endif

@@ -374,7 +374,18 @@ static void begin_pricing(lua_State *L, int index, struct nest_problem *problem,
     nest_sandbox_pause(L);
 }
 
-/* Raises the first fault of an override. The record stays for whoever explains the answer. */
+/* What the overrides changed; NULL without any. While the sandbox is paused. */
+static const struct nest_touched *touch(const struct nest_problem *problem,
+                                        const struct nest_plan *plan,
+                                        const struct nest_prediction *prediction,
+                                        struct nest_arena *arena)
+{
+    struct nest_touched *touched =
+        problem->overrides ? NEST_NEW(arena, struct nest_touched, 1) : NULL;
+    return touched && nest_plan_touch(problem, plan, prediction, arena, touched) ? touched : NULL;
+}
+
+/* Raises the first fault of an override. */
 static void end_pricing(lua_State *L, const struct nest_problem *problem, struct nest_arena *arena)
 {
     struct nest_errors errors;
@@ -402,6 +413,9 @@ static int solve(lua_State *L, const struct nest_api *api, int index, int top)
     struct nest_result result;
     begin_pricing(L, index, &problem, arena);
     const enum nest_status status = nest_solve(&problem, &options, arena, &result);
+    const struct nest_solution *best = status == NEST_OK ? result.solution : NULL;
+    const struct nest_touched *touched =
+        best ? touch(&problem, &best->plan, &best->prediction, arena) : NULL;
     end_pricing(L, &problem, arena);
     if (status == NEST_NO) {
         return push_reason(L, &result.errors);
@@ -418,6 +432,7 @@ static int solve(lua_State *L, const struct nest_api *api, int index, int top)
         .search = &result.progress,
         .alternatives = result.count - 1,
         .alternative = result.solution + 1,
+        .touched = touched,
     };
     nest_answer_push(L, &document, arena);
     return 1;
@@ -443,6 +458,7 @@ static int push_plan(lua_State *L, int index, struct nest_problem *problem,
     struct nest_prediction prediction;
     begin_pricing(L, index, problem, arena);
     const bool priced = nest_plan_evaluate(problem, plan, arena, &prediction);
+    const struct nest_touched *touched = priced ? touch(problem, plan, &prediction, arena) : NULL;
     end_pricing(L, problem, arena);
     if (!priced) {
         return luaL_error(L, "not enough memory");
@@ -453,6 +469,7 @@ static int push_plan(lua_State *L, int index, struct nest_problem *problem,
         .plan = plan,
         .prediction = &prediction,
         .assumed = assumed,
+        .touched = touched,
     };
     nest_answer_push(L, &document, arena);
     return 1;
