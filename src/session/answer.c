@@ -38,6 +38,19 @@ const struct nest_solution *nest_answer_best(const struct nest_answer *answer)
     return answer && answer->result.count > 0 ? &answer->result.solution[0] : NULL;
 }
 
+/* What the document's overrides changed in the best plan. */
+static void touch(struct nest_answer *answer)
+{
+    const struct nest_problem *problem = &answer->document->problem;
+    const struct nest_solution *best = nest_answer_best(answer);
+    struct nest_touched *touched =
+        best && problem->overrides ? NEST_NEW(&answer->arena, struct nest_touched, 1) : NULL;
+    if (touched &&
+        nest_plan_touch(problem, &best->plan, &best->prediction, &answer->arena, touched)) {
+        answer->touched = touched;
+    }
+}
+
 struct nest_answer *nest_answer_recost(const struct nest_answer *earlier,
                                        struct nest_document *document)
 {
@@ -65,6 +78,7 @@ struct nest_answer *nest_answer_recost(const struct nest_answer *earlier,
     answer->result.count = 1;
     answer->result.progress = earlier->result.progress;
     answer->use = nest_level_uses(&document->problem, solution, &answer->arena);
+    touch(answer);
     nest_change_explain(earlier, answer, answer);
     return answer;
 }
@@ -75,6 +89,7 @@ void nest_answer_explain(struct nest_answer *answer, const struct nest_answer *e
     const struct nest_solution *best = nest_answer_best(answer);
     if (best) {
         answer->use = nest_level_uses(&answer->document->problem, best, &answer->arena);
+        touch(answer);
     }
     if (earlier) {
         nest_change_explain(earlier, recosted, answer);

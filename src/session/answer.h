@@ -13,8 +13,9 @@ struct nest_answer {
     enum nest_status status;
     bool provisional; /* an earlier plan, re-costed */
     struct nest_result result;
-    struct nest_loss loss;            /* what devices that are down cost */
-    const struct nest_level_use *use; /* NULL without a plan */
+    struct nest_loss loss;              /* what devices that are down cost */
+    const struct nest_level_use *use;   /* NULL without a plan */
+    const struct nest_touched *touched; /* by overrides; NULL without any, or without a plan */
     struct nest_change change;
 };
 

@@ -18,7 +18,7 @@ struct nest_document {
     struct nest_problem problem;
     const char *cause;            /* what led to it where no edit did, or NULL; in arena */
     struct nest_scripts *scripts; /* whose overrides the problem has; NULL: none */
-    struct nest_arena answers;    /* of theirs; only whoever prices the problem touches it */
+    struct nest_arena answers;    /* of theirs; their lock guards it */
     struct nest_document *root;   /* the loaded scenario it comes from; itself if it is one */
     char *file; /* of a root: where it is saved, or NULL; only the commanding thread touches it */
 };

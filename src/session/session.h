@@ -12,6 +12,7 @@
 
 #include "base/strbuf.h"
 #include "input/load.h"
+#include "plan/touched.h"
 #include "solve/loss.h"
 
 struct nest_session;
@@ -75,10 +76,12 @@ struct nest_snapshot {
      * than problem while solving. */
     const struct nest_result *result;
     const struct nest_problem *solved;
-    struct nest_progress progress;    /* of the running solve, else the finished one's */
-    const struct nest_loss *loss;     /* what devices that are down cost; never NULL */
-    const struct nest_level_use *use; /* [solved->cluster->levels]; NULL without a plan */
-    const struct nest_change *change; /* to the result before; never NULL */
+    struct nest_progress progress;      /* of the running solve, else the finished one's */
+    const struct nest_loss *loss;       /* what devices that are down cost; never NULL */
+    const struct nest_level_use *use;   /* [solved->cluster->levels]; NULL without a plan */
+    const struct nest_touched *touched; /* figures of the best plan that overrides changed; NULL
+                                           without overrides */
+    const struct nest_change *change;   /* to the result before; never NULL */
     int knobs;
     const struct nest_knob *knob;
 };

@@ -55,6 +55,7 @@ static void fill(const struct nest_session *session, struct held *held)
         view->result = &answer->result;
         view->solved = &answer->document->problem;
         view->use = answer->use;
+        view->touched = answer->touched;
         view->change = &answer->change;
         view->loss = &answer->loss;
     }

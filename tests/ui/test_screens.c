@@ -250,6 +250,24 @@ static void details_give_the_figures(void **state)
     quit(t);
 }
 
+/* Memory of every stage is doubled; the step and the rack only where links cross it. */
+static void overridden_figures_are_marked(void **state)
+{
+    (void)state;
+    struct terminal *t = terminal_start(&(struct terminal_options){
+        .width = 120, .height = 40, .arguments = "tests/ui/data/scripted.yaml"});
+    terminal_expect_solved(t);
+    terminal_expect_golden(t, "scripted");
+    terminal_type(t, "/stage 0\r");
+    terminal_expect(t, "Enter details");
+    terminal_keys(t, "Enter");
+    terminal_expect(t, "One microbatch");
+    terminal_keys(t, "End");
+    terminal_expect(t, "by default");
+    terminal_keys(t, "q");
+    quit(t);
+}
+
 static void the_command_line_is_shown_and_copied(void **state)
 {
     (void)state;
@@ -310,6 +328,7 @@ int main(void)
         cmocka_unit_test(a_wrong_value_stays_to_be_corrected),
         cmocka_unit_test(quitting_asks_only_when_something_would_be_lost),
         cmocka_unit_test(details_give_the_figures),
+        cmocka_unit_test(overridden_figures_are_marked),
         cmocka_unit_test(the_command_line_is_shown_and_copied),
         cmocka_unit_test(the_mouse_selects_opens_and_scrolls),
     };

@@ -26,10 +26,11 @@ static enum nest_role figures_text(const struct nest_frame *frame, bool brief, c
     (void)nest_unit_format(nest_to_seconds(p->step), NEST_UNIT_SECONDS, step, sizeof step);
     /* The plan of the scenario before, priced anew: the one under way is at least as good. */
     const char *bound = snapshot->provisional && p->feasible ? "≤ " : "";
+    const char *mark = snapshot->touched && snapshot->touched->step ? "*" : "";
     if (brief) {
-        (void)snprintf(out, size, " step %s%s ", bound, step);
+        (void)snprintf(out, size, " step %s%s%s ", bound, step, mark);
     } else {
-        (void)snprintf(out, size, " step %s%s · %s tok/s · MFU %.1f%% ", bound, step,
+        (void)snprintf(out, size, " step %s%s%s · %s tok/s · MFU %.1f%% ", bound, step, mark,
                        nest_count_format((int64_t)p->tokens_per_s, rate, sizeof rate),
                        p->mfu * 100);
     }

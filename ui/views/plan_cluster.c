@@ -139,8 +139,13 @@ static void draw_level(const struct nest_plan_draw *draw, struct nest_rect rect,
                       open ? NEST_GLYPH_OPEN : NEST_GLYPH_CLOSED);
     const int room = columns->name - indent - 2;
     const int name = nest_canvas_text(draw->canvas, marker + 2, y, room, NEST_ROLE_TEXT, at->name);
-    (void)nest_canvas_printf(draw->canvas, marker + 2 + name, y, room - name, NEST_ROLE_DIM,
-                             " ×%" PRId64, at->fanout);
+    const int fanout = nest_canvas_printf(draw->canvas, marker + 2 + name, y, room - name,
+                                          NEST_ROLE_DIM, " ×%" PRId64, at->fanout);
+    if (draw->snapshot->touched && nest_plan_seated(draw->snapshot) &&
+        draw->snapshot->touched->level[level]) {
+        (void)nest_canvas_text(draw->canvas, marker + 2 + name + fanout, y, room - name - fanout,
+                               NEST_ROLE_WARN, "*");
+    }
     nest_hotspot_add(
         &draw->view->hotspots,
         (struct nest_hotspot){.rect = {rect.x, y, columns->name, 1},

@@ -72,6 +72,21 @@ static void stage_memory(const struct nest_memory *memory, int64_t limit, struct
                        nest_unit_format((double)limit, NEST_UNIT_BYTES, text, sizeof text));
 }
 
+/* What a star beside a figure stands for. */
+static void add_overrides(const struct nest_snapshot *snapshot, struct nest_strbuf *out)
+{
+    const struct nest_solution *best = nest_plan_best(snapshot);
+    if (!best || !snapshot->touched) {
+        return;
+    }
+    struct nest_strbuf page = NEST_STRBUF_INIT(EXPLANATION_MAX);
+    nest_strbuf_add(out, "\n\1What overrides changed\n");
+    nest_explain_touched(snapshot->solved, &best->plan, &best->prediction, snapshot->touched,
+                         &page);
+    add_folded(out, &page);
+    nest_strbuf_free(&page);
+}
+
 static void stage_detail(const struct nest_solution *best, const struct nest_snapshot *snapshot,
                          int index, struct nest_strbuf *out)
 {
@@ -106,6 +121,7 @@ static void stage_detail(const struct nest_solution *best, const struct nest_sna
     nest_explain_memory(snapshot->solved, &best->plan, &best->prediction, index, &page);
     add_folded(out, &page);
     nest_strbuf_free(&page);
+    add_overrides(snapshot, out);
 }
 
 static void figures(const struct nest_solution *solution, struct nest_strbuf *out)
@@ -164,13 +180,15 @@ static void plan_detail(const struct nest_solution *solution, struct nest_strbuf
     figures(solution, out);
 }
 
-static void step_explanation(const struct nest_solution *solution, struct nest_strbuf *out)
+static void step_explanation(const struct nest_snapshot *snapshot,
+                             const struct nest_solution *solution, struct nest_strbuf *out)
 {
     struct nest_strbuf page = NEST_STRBUF_INIT(EXPLANATION_MAX);
     nest_strbuf_add(out, "\n\1Where it comes from\n");
     nest_explain_step(&solution->plan, &solution->prediction, &page);
     add_folded(out, &page);
     nest_strbuf_free(&page);
+    add_overrides(snapshot, out);
 }
 
 void nest_plan_view_detail(const struct nest_plan_view *view, const struct nest_snapshot *snapshot,
@@ -190,7 +208,7 @@ void nest_plan_view_detail(const struct nest_plan_view *view, const struct nest_
     case NEST_PANE_STEP:
         nest_strbuf_add(title, "Step");
         plan_detail(best, text);
-        step_explanation(best, text);
+        step_explanation(snapshot, best, text);
         break;
     case NEST_PANE_ALTERNATIVES:
         nest_strbuf_printf(title, "Plan number %d", spot->index + 1);

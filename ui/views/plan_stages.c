@@ -66,6 +66,18 @@ static void draw_label(const struct nest_plan_draw *draw, int x, int y, int widt
     nest_strbuf_free(&range);
 }
 
+/* A star behind the number of a stage whose time an override changed, and behind its memory. */
+static void draw_marks(const struct nest_plan_draw *draw, int time, int memory, int y, int stage)
+{
+    const struct nest_touched *touched = draw->snapshot->touched;
+    if (touched && touched->time[stage]) {
+        (void)nest_canvas_text(draw->canvas, time, y, 1, NEST_ROLE_WARN, "*");
+    }
+    if (touched && touched->memory[stage]) {
+        (void)nest_canvas_text(draw->canvas, memory, y, 1, NEST_ROLE_WARN, "*");
+    }
+}
+
 static void draw_stage(const struct nest_plan_draw *draw, struct nest_rect rect, int y, int stage,
                        double whole)
 {
@@ -88,6 +100,7 @@ static void draw_stage(const struct nest_plan_draw *draw, struct nest_rect rect,
         draw->canvas, total, y, TOTAL - 1,
         memory->total > nest_stage_limit(prediction, stage) ? NEST_ROLE_BAD : NEST_ROLE_VALUE, gib);
     draw_modes(draw, total + TOTAL, y, modes, stage);
+    draw_marks(draw, rect.x + 2, total + TOTAL - 1, y, stage);
     nest_plan_draw_spot(draw, (struct nest_rect){rect.x, y, rect.width, 1},
                         (struct nest_spot){.pane = NEST_PANE_STAGES, .index = stage});
 }
@@ -98,7 +111,7 @@ static void draw_legend(const struct nest_plan_draw *draw, int x, int y, int wid
     static const char *const rest[NEST_MEMORY_PARTS] = {"eights", "rads", "ptim", "ctiv", " other"};
     static const struct nest_memory none;
     struct nest_part part[NEST_MEMORY_PARTS];
-    const bool wide = width >= 56;
+    const bool wide = width >= (draw->snapshot->touched ? 72 : 56);
     const int end = x + width;
     nest_memory_parts(&none, 1, part);
     for (int i = 0; i < NEST_MEMORY_PARTS && x < end; i++) {
@@ -106,6 +119,10 @@ static void draw_legend(const struct nest_plan_draw *draw, int x, int y, int wid
                               part[i].letter);
         x += nest_canvas_printf(draw->canvas, x, y, end - x, NEST_ROLE_DIM, wide ? " %s   " : "%s ",
                                 wide ? part[i].name : rest[i]);
+    }
+    if (draw->snapshot->touched && x < end) {
+        (void)nest_canvas_text(draw->canvas, x, y, end - x, NEST_ROLE_WARN,
+                               wide ? "* overridden" : "* script");
     }
 }
 

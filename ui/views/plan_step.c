@@ -73,7 +73,11 @@ void nest_plan_draw_step(const struct nest_plan_draw *draw, struct nest_rect rec
     if (rect.height < 1) {
         return;
     }
-    (void)nest_canvas_text(draw->canvas, rect.x, rect.y, rect.width, NEST_ROLE_HEADING, "STEP");
+    const int title =
+        nest_canvas_text(draw->canvas, rect.x, rect.y, rect.width, NEST_ROLE_HEADING, "STEP");
+    if (draw->snapshot->touched && draw->snapshot->touched->step) {
+        (void)nest_canvas_text(draw->canvas, rect.x + title, rect.y, 1, NEST_ROLE_WARN, "*");
+    }
     if (!draw->best) {
         return;
     }
