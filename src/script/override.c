@@ -50,8 +50,27 @@ struct call {
     const struct nest_override_run *run;
     const struct nest_question *question;
     struct nest_hook_answer *answer;
-    bool there; /* the source has the hook */
+    const struct nest_hook_answer *sample; /* default and answer of a like collective; or NULL */
 };
+
+/* Bounds rest on it that a collective takes no less where it takes more by default. */
+static void check_order(lua_State *L, const struct call *call)
+{
+    const struct nest_hook_answer *before = call->sample;
+    const double given = call->question->given.value[0];
+    const double answer = call->answer->value[0];
+    if (!before || (given - before->value[0]) * (answer - before->value[1]) >= 0) {
+        return;
+    }
+    lua_Debug ar;
+    lua_getfield(L, -1, nest_hook_name(NEST_HOOK_COLLECTIVE));
+    lua_getinfo(L, ">S", &ar);
+    luaL_error(L,
+               "%s:%d: the override collective may not return less where default() is more, but "
+               "returns %f for %f and %f for %f",
+               *ar.source == '@' ? ar.source + 1 : ar.short_src, ar.linedefined, answer, given,
+               before->value[1], before->value[0]);
+}
 
 static int run_call(lua_State *L)
 {
@@ -59,9 +78,9 @@ static int run_call(lua_State *L)
     const struct nest_question *q = call->question;
     lua_rawgetp(L, LUA_REGISTRYINDEX, call->run->source[q->source].key);
     lua_getfield(L, -1, nest_hook_name((enum nest_hook)q->hook));
-    call->there = lua_isfunction(L, -1);
-    if (call->there) {
+    if (lua_isfunction(L, -1)) {
         nest_hook_call(L, call->run->problem, q, call->answer);
+        check_order(L, call);
     }
     return 0;
 }
@@ -123,9 +142,9 @@ static bool make_room(struct nest_override_run *run)
 }
 
 static void ask_script(struct nest_override_run *run, const struct nest_question *question,
-                       struct nest_hook_answer *answer)
+                       const struct nest_hook_answer *sample, struct nest_hook_answer *answer)
 {
-    struct call call = {run, question, answer, false};
+    struct call call = {run, question, answer, sample};
     *answer = question->given;
     lua_State *L = run->source[question->source].L;
     if (run->status == NEST_OK) {
@@ -136,29 +155,62 @@ static void ask_script(struct nest_override_run *run, const struct nest_question
     }
 }
 
+static struct nest_answered **find(struct nest_override_run *run,
+                                   const struct nest_question *question)
+{
+    return make_room(run) ? slot(run->answered, run->room, hash(question), question) : NULL;
+}
+
+/* Keeps an answer where find pointed to; NULL when memory is out. */
+static struct nest_answered *keep(struct nest_override_run *run, struct nest_answered **at,
+                                  const struct nest_question *question,
+                                  const struct nest_hook_answer *answer)
+{
+    const size_t room = offsetof(struct nest_answered, question) + size_of(question);
+    struct nest_answered *kept = at ? nest_arena_alloc(run->arena, 1, room) : NULL;
+    if (kept) {
+        kept->hash = hash(question);
+        kept->answer = *answer;
+        memcpy(&kept->question, question, size_of(question));
+        *at = kept;
+        run->count++;
+    }
+    return kept;
+}
+
+/* One answer for collectives that differ in their default alone is kept as a sample. */
+static struct nest_hook_answer *sample_of(struct nest_override_run *run,
+                                          const struct nest_question *question)
+{
+    if (question->hook != NEST_HOOK_COLLECTIVE) {
+        return NULL;
+    }
+    struct nest_question like = *question;
+    const struct nest_hook_answer none = {.count = 0};
+    like.hook = NEST_HOOKS;
+    like.given.count = 0;
+    struct nest_answered **at = find(run, &like);
+    struct nest_answered *known = at && *at ? *at : keep(run, at, &like, &none);
+    return known ? &known->answer : NULL;
+}
+
 /* The lock is held. The answer lives as long as the run, or until the next question where memory is
  * out. */
 static const struct nest_hook_answer *ask_source(struct nest_override_run *run,
                                                  const struct nest_question *question)
 {
-    const size_t code = hash(question);
-    struct nest_answered **at =
-        make_room(run) ? slot(run->answered, run->room, code, question) : NULL;
+    struct nest_answered **at = find(run, question);
     if (at && *at) {
         return &(*at)->answer;
     }
-    ask_script(run, question, &run->latest);
-    const size_t room = offsetof(struct nest_answered, question) + size_of(question);
-    struct nest_answered *kept = at ? nest_arena_alloc(run->arena, 1, room) : NULL;
-    if (!kept) {
-        return &run->latest;
+    struct nest_hook_answer *sample = sample_of(run, question);
+    ask_script(run, question, sample && sample->count > 0 ? sample : NULL, &run->latest);
+    if (sample) {
+        *sample = (struct nest_hook_answer){
+            .count = 2, .value = {question->given.value[0], run->latest.value[0]}};
     }
-    kept->hash = code;
-    kept->answer = run->latest;
-    memcpy(&kept->question, question, size_of(question));
-    *at = kept;
-    run->count++;
-    return &kept->answer;
+    struct nest_answered *kept = keep(run, find(run, question), question, &run->latest);
+    return kept ? &kept->answer : &run->latest;
 }
 
 /* Asks one source after the other, each with the answer of the one before as its default; the first

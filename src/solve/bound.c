@@ -43,6 +43,15 @@ bool nest_bounds_init(struct nest_bounds *bounds, const struct nest_space *space
         bounds->overrides.relaxed = bounds->reach.cluster.levels;
         bounds->problem.overrides = &bounds->overrides;
     }
+    bounds->timing = bounds->problem;
+    bounds->asks_memory = nest_override_has(bounds->problem.overrides, NEST_HOOK_MEMORY) ||
+                          nest_override_has(bounds->problem.overrides, NEST_HOOK_RESERVE);
+    if (bounds->asks_memory) {
+        bounds->timing_overrides = bounds->overrides;
+        nest_override_drop(&bounds->timing_overrides, NEST_HOOK_MEMORY);
+        nest_override_drop(&bounds->timing_overrides, NEST_HOOK_RESERVE);
+        bounds->timing.overrides = &bounds->timing_overrides;
+    }
     return bounds->least;
 }
 
@@ -97,27 +106,34 @@ void nest_bounds_place(const struct nest_bounds *bounds, const struct nest_strat
     }
 }
 
-nest_ps nest_bounds_time(const struct nest_bounds *bounds, const struct nest_strategy *strategy,
-                         enum nest_recompute mode, const struct nest_layer_cost *cost)
+nest_ps nest_bounds_time(const struct nest_bound *bound, enum nest_recompute mode,
+                         const struct nest_layer_cost *cost)
 {
-    const struct nest_problem *problem = &bounds->problem;
-    if (!nest_override_has(problem->overrides, NEST_HOOK_LOAD)) {
-        return cost->fw + cost->bw;
+    return bound->composed ? nest_load_least((const struct nest_load_rule(*)[2])bound->load[mode],
+                                             cost->fw, cost->bw, cost->recompute)
+                           : cost->fw + cost->bw;
+}
+
+/* Asks once for a family how its loads are composed. */
+static void ask_rules(const struct nest_bounds *bounds, const struct nest_strategy *strategy,
+                      struct nest_bound *out)
+{
+    out->composed = false;
+    for (int r = 0; r < NEST_RECOMPUTES; r++) {
+        for (int ends = 0; ends < 4; ends++) {
+            struct nest_load_rule *rule = &out->load[r][ends & 1][ends >> 1];
+            *rule = nest_problem_load(&bounds->problem, strategy, (enum nest_recompute)r, ends & 1,
+                                      ends >> 1);
+            out->composed = out->composed || rule->rows > 0;
+        }
     }
-    struct nest_load_rule rule[2][2];
-    for (int ends = 0; ends < 4; ends++) {
-        rule[ends & 1][ends >> 1] = nest_problem_load(problem, strategy, mode, ends & 1, ends >> 1);
-    }
-    return nest_load_least((const struct nest_load_rule(*)[2])rule, cost->fw, cost->bw,
-                           cost->recompute);
 }
 
 nest_ps nest_bounds_link(const struct nest_bounds *bounds, int64_t block, int64_t bytes)
 {
     const struct nest_problem *problem = bounds->space->problem;
     nest_ps least = NEST_PS_MAX;
-    if (nest_override_has(problem->overrides, NEST_HOOK_TRANSFER) ||
-        nest_override_has(problem->overrides, NEST_HOOK_LOAD)) {
+    if (nest_override_has(problem->overrides, NEST_HOOK_TRANSFER)) {
         return 0;
     }
     for (int l = 0; l < problem->cluster->levels; l++) {
@@ -148,6 +164,9 @@ static void price_kinds(const struct nest_bounds *bounds, const struct nest_stra
     const int64_t group = strategy->ep * strategy->etp;
     const struct nest_where where = {.devices = width > group ? width : group};
     struct nest_placement placement;
+    if (nest_override_has(bounds->problem.overrides, NEST_HOOK_LOAD)) {
+        ask_rules(bounds, strategy, out);
+    }
     place_family(bounds, strategy, &where, &placement);
     if (widths > 1) {
         /* Positions are multiples of no one width: groups may lie anywhere. */
@@ -157,11 +176,11 @@ static void price_kinds(const struct nest_bounds *bounds, const struct nest_stra
     for (int k = 0; k < model->kinds; k++) {
         struct nest_layer_cost cost[NEST_RECOMPUTES];
         struct nest_layer_work work;
-        nest_layer_work(&bounds->problem, &model->kind[k], strategy, &work);
-        nest_layer_price_modes(&bounds->problem, &work, strategy, &placement, cost);
+        nest_layer_work(&bounds->timing, &model->kind[k], strategy, &work);
+        nest_layer_price_modes(&bounds->timing, &work, strategy, &placement, cost);
         for (int m = 0; m < space->modes; m++) {
             const enum nest_recompute mode = space->mode[m];
-            const nest_ps time = nest_bounds_time(bounds, strategy, mode, &cost[mode]);
+            const nest_ps time = nest_bounds_time(out, mode, &cost[mode]);
             bounds->least[k] = lesser(bounds->least[k], time);
             out->bulk_time[m] = k == bulk ? lesser(out->bulk_time[m], time) : out->bulk_time[m];
         }
@@ -207,7 +226,7 @@ void nest_bound_family(const struct nest_bounds *bounds, const struct nest_famil
         price_kinds(bounds, &strategy, family->widths, out);
     }
     out->link =
-        family->widths > 1
+        family->widths > 1 || out->composed
             ? 0
             : nest_bounds_link(bounds, nest_strategy_width(&family->strategy), out->boundary);
     for (int i = 0; i < model->runs; i++) {

@@ -22,6 +22,9 @@ struct nest_bounds {
     struct nest_reach reach;
     struct nest_problem problem; /* on the relaxed cluster of reach */
     struct nest_overrides overrides;
+    bool asks_memory;           /* an override has a say in memory: it is asked as late as can be */
+    struct nest_problem timing; /* problem without that; for its times only */
+    struct nest_overrides timing_overrides;
     int bulk;       /* the longest run of equal layers */
     nest_ps *least; /* [kinds] scratch */
 };
@@ -37,10 +40,6 @@ extern const struct nest_placement nest_bounds_alone;
  * and pp stages lie between two copies; 0: only dp and the sharding. */
 void nest_bounds_place(const struct nest_bounds *bounds, const struct nest_strategy *strategy,
                        int pp, struct nest_placement *out);
-
-/* The least that a layer adds to the load of a stage, by a mode. */
-nest_ps nest_bounds_time(const struct nest_bounds *bounds, const struct nest_strategy *strategy,
-                         enum nest_recompute mode, const struct nest_layer_cost *cost);
 
 /* The least that a transfer between two stages takes whose copies are at least `block` devices
  * wide. Both lie in one group of the link's level, which so holds two blocks. Nothing where an
@@ -59,7 +58,13 @@ struct nest_bound {
     struct nest_layer_work first, last; /* that layer */
     int64_t boundary;                   /* bytes of the smallest tensor between two layers */
     nest_ps link;                       /* least transfer of it; 0 with several widths */
+    bool composed;                      /* an override weighs the parts of loads: */
+    struct nest_load_rule load[NEST_RECOMPUTES][2][2]; /* as in nest_cost_table; one width */
 };
+
+/* The least that a layer adds to the load of a stage, by a mode. */
+nest_ps nest_bounds_time(const struct nest_bound *bound, enum nest_recompute mode,
+                         const struct nest_layer_cost *cost);
 
 void nest_bound_family(const struct nest_bounds *bounds, const struct nest_family *family,
                        struct nest_bound *out);

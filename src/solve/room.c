@@ -1,5 +1,7 @@
 #include "solve/room.h"
 
+#include <string.h>
+
 #include "cost/interleave.h"
 #include "plan/step.h"
 
@@ -20,37 +22,74 @@ static int64_t microbatches(const struct nest_bounds *bounds, const struct nest_
  * rounding and the width of the fit may leave this much lower. */
 static const double FITTED = 1.0 - 1.0 / 64.0;
 
+/* One collective of the once-per-step traffic. */
+struct part {
+    const struct nest_problem *problem;
+    double layer; /* parameters of one bulk layer */
+    int64_t layers;
+};
+
+/* What the bulk's parameters cause in proportion, at the least, where a script prices them: its
+ * times are interpolated between sizes (cost/table.h), and for none of the sizes of some of the
+ * layers are they fewer seconds per parameter. */
+static nest_ps overridden_part(const struct part *part, enum nest_collective kind,
+                               const struct nest_comm *comm, double bytes_each)
+{
+    const double whole = part->layer * (double)part->layers;
+    double size = 1024.0;
+    while (4.0 * size <= part->layer) {
+        size *= 4.0;
+    }
+    double least = (double)NEST_PS_MAX;
+    for (bool last = false; !last; size *= 4.0) {
+        const nest_ps time = nest_problem_collective(part->problem, kind, comm, bytes_each * size);
+        const double each = (double)time / size;
+        least = each < least ? each : least;
+        last = size >= whole;
+    }
+    return (nest_ps)(least * whole);
+}
+
+static nest_ps part_time(const struct part *part, enum nest_collective kind,
+                         const struct nest_comm *comm, double bytes_each)
+{
+    if (comm->size <= 1 || part->layer <= 0.0) {
+        return 0;
+    }
+    return nest_override_has(part->problem->overrides, NEST_HOOK_COLLECTIVE)
+               ? overridden_part(part, kind, comm, bytes_each)
+               : nest_problem_collective(part->problem, kind, comm,
+                                         bytes_each * part->layer * (double)part->layers);
+}
+
 /* Once-per-step traffic of all the bulk's parameters, if one stage holds them. */
 static nest_ps whole_traffic(const struct nest_problem *problem, const struct nest_bound *bound,
                              const struct nest_strategy *s, const struct nest_placement *at)
 {
     const struct nest_state_bytes bytes = nest_state_bytes(&problem->train);
-    const double dense = (double)(bound->bulk * bound->work.dense);
-    const double expert = (double)(bound->bulk * bound->work.expert);
+    const struct part dense = {problem, (double)bound->work.dense, bound->bulk};
+    const struct part expert = {problem, (double)bound->work.expert, bound->bulk};
     const double gradient = (double)bytes.gradient;
     const double weight = (double)bytes.gathered;
     nest_ps traffic = 0;
-    if (nest_override_has(problem->overrides, NEST_HOOK_COLLECTIVE) ||
-        nest_override_has(problem->overrides, NEST_HOOK_LOAD)) {
-        return 0; /* it need not be concave, or be hidden by the load */
+    if (bound->composed) {
+        return 0; /* the load need not hide it */
     }
     if (s->zero == 0) {
-        traffic +=
-            nest_problem_collective(problem, NEST_ALL_REDUCE, &at->dense, gradient * dense) +
-            nest_problem_collective(problem, NEST_ALL_REDUCE, &at->expert, gradient * expert);
+        traffic += part_time(&dense, NEST_ALL_REDUCE, &at->dense, gradient) +
+                   part_time(&expert, NEST_ALL_REDUCE, &at->expert, gradient);
     }
     if (s->zero == 1) {
-        traffic +=
-            nest_problem_collective(problem, NEST_REDUCE_SCATTER, &at->shard, gradient * dense) +
-            nest_problem_collective(problem, NEST_REDUCE_SCATTER, &at->expert, gradient * expert);
+        traffic += part_time(&dense, NEST_REDUCE_SCATTER, &at->shard, gradient) +
+                   part_time(&expert, NEST_REDUCE_SCATTER, &at->expert, gradient);
     }
     if (s->zero == 1 || s->zero == 2) {
-        traffic += nest_problem_collective(problem, NEST_ALL_GATHER, &at->shard, weight * dense) +
-                   nest_problem_collective(problem, NEST_ALL_GATHER, &at->expert, weight * expert);
+        traffic += part_time(&dense, NEST_ALL_GATHER, &at->shard, weight) +
+                   part_time(&expert, NEST_ALL_GATHER, &at->expert, weight);
     }
     if (s->zero > 0) {
-        traffic += nest_problem_collective(problem, NEST_ALL_REDUCE, &at->replicate,
-                                           gradient * dense / (double)nest_dense_shard(s));
+        traffic += part_time(&dense, NEST_ALL_REDUCE, &at->replicate,
+                             gradient / (double)nest_dense_shard(s));
     }
     return (nest_ps)(FITTED * (double)traffic);
 }
@@ -111,7 +150,7 @@ static void measure_at(const struct nest_problem *problem, const struct nest_bou
         out->activations[m] = one->activations;
         /* Of unknown sharding: the one that keeps least state may gather most. */
         out->memory[m] = out->limit - one->working - (sharded ? one->gathered : 0);
-        out->time[m] = nest_bounds_time(bounds, strategy, space->mode[m], one);
+        out->time[m] = nest_bounds_time(bound, space->mode[m], one);
         out->forward = one->fw;
     }
     out->traffic = sharded ? whole_traffic(problem, bound, strategy, placement) : 0;
@@ -150,8 +189,9 @@ static struct nest_room empty_room(const struct nest_bounds *bounds,
 static nest_ps ordered_link(const struct nest_bounds *bounds, const struct nest_bound *bound,
                             const struct nest_strategy *strategy)
 {
-    return strategy->dp_in == 1
-               ? bound->link
+    return strategy->dp_in == 1 ? bound->link
+           : bound->composed
+               ? 0
                : nest_bounds_link(bounds, nest_strategy_width(strategy) * strategy->dp_in,
                                   bound->boundary);
 }
@@ -160,8 +200,21 @@ void nest_room_measure(const struct nest_bounds *bounds, const struct nest_famil
                        const struct nest_bound *bound, const struct nest_strategy *strategy,
                        enum nest_knowledge knowledge, int pp, struct nest_room *out)
 {
+    struct nest_placement placement;
     *out = empty_room(bounds, family, bound, strategy);
     if (family->widths > 1) {
+        return;
+    }
+    if (knowledge == NEST_KNOWS_DP && bounds->asks_memory) {
+        /* The lightest sharding is anyone's guess. */
+        memcpy(out->time, bound->bulk_time, sizeof out->time);
+        return;
+    }
+    if (knowledge == NEST_KNOWS_TIME) {
+        nest_bounds_place(bounds, strategy, 0, &placement);
+        measure_at(&bounds->timing, bounds, bound, strategy, &placement, out);
+        out->state = out->memory[0] = 0;
+        sum_up(bound, out);
         return;
     }
     measure_ends(&bounds->problem, bounds->space, bound, strategy, out);
@@ -172,7 +225,6 @@ void nest_room_measure(const struct nest_bounds *bounds, const struct nest_famil
         }
         return;
     }
-    struct nest_placement placement;
     nest_bounds_place(bounds, strategy, knowledge == NEST_KNOWS_ORDER ? pp : 0, &placement);
     measure_at(&bounds->problem, bounds, bound, strategy, &placement, out);
     if (knowledge == NEST_KNOWS_ORDER && pp > 1) {
@@ -339,12 +391,6 @@ static nest_ps step_with(const struct fitting *f, nest_ps b, nest_ps tail)
 {
     const struct nest_step step = {b, b > f->fill ? b : f->fill, tail};
     return f->frame.rule.refused ? NEST_PS_MAX : nest_step_time(&f->frame, step, 0);
-}
-
-void nest_room_forget_memory(struct nest_room *room)
-{
-    room->state = 0;
-    room->memory[0] = 0;
 }
 
 /* With several widths nothing but time is measured. */

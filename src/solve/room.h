@@ -38,6 +38,7 @@ struct nest_room {
 
 /* What is known of where a strategy's groups lie. */
 enum nest_knowledge {
+    NEST_KNOWS_TIME,     /* as the sharding, but nothing of memory */
     NEST_KNOWS_DP,       /* dp and the least state that any ZeRO stage keeps: no traffic counts */
     NEST_KNOWS_SHARDING, /* zero and shard group, not the order */
     NEST_KNOWS_ORDER     /* everything but the span */
@@ -54,9 +55,6 @@ void nest_room_measure_placed(const struct nest_bounds *bounds, const struct nes
                               const struct nest_bound *bound, const struct nest_strategy *strategy,
                               int places, const struct nest_placement *placement,
                               struct nest_room *out);
-
-/* Leaves time alone to bound by. */
-void nest_room_forget_memory(struct nest_room *room);
 
 /* Least step time of pp stages of v chunks. Even: with an even split. Sharp: b is found to a
  * thousandth, and the tail counts. Both are NEST_PS_MAX where memory does not suffice at all; a

@@ -212,10 +212,6 @@ static const struct nest_room *room_of_dp(struct search *s, int family, int64_t 
         thinnest.zero = NEST_ZEROS - 1;
         nest_room_measure(&s->bounds, &s->space->family[family], &s->bound[family], &thinnest,
                           NEST_KNOWS_DP, 0, &s->room);
-        if (nest_override_has(s->space->problem->overrides, NEST_HOOK_MEMORY) ||
-            nest_override_has(s->space->problem->overrides, NEST_HOOK_RESERVE)) {
-            nest_room_forget_memory(&s->room); /* another sharding may be lighter */
-        }
         s->room_family = family;
         s->room_dp = dp;
     }
@@ -252,6 +248,13 @@ static nest_ps sharp_bound(const struct search *s, const struct node *node)
         const nest_ps even = nest_room_even(&s->bounds, &room, &node->grid, limit);
         if (even > limit || even == NEST_PS_MAX) {
             return even;
+        }
+    }
+    if (s->bounds.asks_memory) {
+        nest_room_measure(&s->bounds, family, bound, &strategy, NEST_KNOWS_TIME, 0, &room);
+        const nest_ps timed = nest_room_sharp(&s->bounds, &room, &node->grid, limit);
+        if (timed > limit) {
+            return timed;
         }
     }
     nest_room_measure(&s->bounds, family, bound, &strategy,

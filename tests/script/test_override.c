@@ -35,11 +35,12 @@ static struct command_result run_with(const char *what, const char *text)
     return result;
 }
 
-/* The text from `"step_time_s"` up to the search, which tells times. */
+/* The text from `"step_time_s"` up to what overrides changed, or the search, which tells times. */
 static char *answer_of(const struct command_result *result)
 {
     const char *from = strstr(result->out, "\"step_time_s\"");
-    const char *to = strstr(result->out, "\"search\"");
+    const char *to = strstr(result->out, "\"overrides\"");
+    to = to ? to : strstr(result->out, "\"search\"");
     assert_non_null(from);
     return strndup(from, to ? (size_t)(to - from) : strlen(from));
 }
@@ -189,6 +190,18 @@ static void mistakes_are_located(void **state)
     }
 }
 
+/* Bounds rest on it. */
+static void a_collective_must_grow_with_its_default(void **state)
+{
+    (void)state;
+    struct command_result result =
+        run_with("solve --model llama3-8b --pin tp=8|16",
+                 "return {collective = function(m, default)\n  return 1 / (1 + default()) end}");
+    assert_int_equal(result.status, 2);
+    assert_non_null(strstr(result.err, ":1: the override collective may not return less"));
+    command_free(&result);
+}
+
 static void scenarios_name_their_scripts(void **state)
 {
     (void)state;
@@ -241,6 +254,7 @@ int main(void)
         cmocka_unit_test(weights_compose_as_they_say),
         cmocka_unit_test(a_later_script_builds_on_an_earlier_one),
         cmocka_unit_test(mistakes_are_located),
+        cmocka_unit_test(a_collective_must_grow_with_its_default),
         cmocka_unit_test(scenarios_name_their_scripts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
