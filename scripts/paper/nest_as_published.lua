@@ -101,8 +101,8 @@ local function scenario(groups, width)
   }
 end
 
--- unit: as UNIT above. Times of the file are milliseconds, those of overrides are seconds.
-local function overrides(groups, unit)
+-- width: devices of a stage. unit: as UNIT above. Times of the file are milliseconds, those of overrides are seconds.
+local function overrides(groups, width, unit)
   local named = {}
   for _, g in ipairs(groups) do
     named[g.name] = g
@@ -145,13 +145,12 @@ local function overrides(groups, unit)
       return {forward = 1, backward = 1, into = 1, out = 1}
     end,
     step = function(p)
-      local width = p.stages * p.devices
-      if width * p.dp > devices then
+      if p.stages * width * p.dp > devices then
         return false
       end
       local fixed, each = 0, 0
       if p.dp > 1 then
-        fixed, each = sync(p.dp, width)
+        fixed, each = sync(p.dp, p.stages * width)
       end
       return {bottleneck = p.microbatches + p.stages - 1, fill = 0, constant = network * fixed,
               sync = network * each * 1e12, update = 0, tails = "first"}
@@ -168,8 +167,8 @@ local function solve(unit)
   table.sort(widths)
   for _, tp in ipairs(widths) do
     local groups = layers_of(tostring(tp))
-    local s = scenario(groups, tp * input.ep_degree * input.cp_degree)
-    local answer = s:override(overrides(groups, unit)):solve()
+    local width = tp * input.ep_degree * input.cp_degree
+    local answer = scenario(groups, width):override(overrides(groups, width, unit)):solve()
     if answer and (not best or answer.step_time_s < best.step_time_s) then
       best = answer
       best.tp = tp

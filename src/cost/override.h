@@ -106,7 +106,7 @@ struct nest_overrides {
     /* Of the strategy only tp, cp, ep, etp, sp and the microbatch are looked at. */
     void (*load)(void *context, const struct nest_strategy *strategy, enum nest_recompute recompute,
                  bool first, bool last, struct nest_load_rule *rule);
-    /* Of the strategy only dp, the width of a stage and v are looked at. */
+    /* Of the strategy only dp and v are looked at. */
     void (*step)(void *context, const struct nest_strategy *strategy, int stages,
                  int64_t microbatches, struct nest_step_rule *rule);
 };

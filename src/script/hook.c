@@ -126,7 +126,6 @@ static void push_arguments(lua_State *L, const struct nest_problem *problem,
         set_integer(L, "virtual_stages", q->virtual_stages);
         set_integer(L, "stages", q->stages);
         set_integer(L, "microbatches", q->microbatches);
-        set_integer(L, "devices", q->block);
         break;
     case NEST_HOOKS:
         break;
@@ -241,21 +240,42 @@ static void read_tails(lua_State *L, double *value)
     value[NEST_STEP_FIRST_TAIL] = *word == 'f';
 }
 
+/* Raises for the first key that is none of the fields. */
+static void complain_of_field(lua_State *L, int table, int hook, const char *const *field)
+{
+    for (lua_pushnil(L); lua_next(L, table); lua_pop(L, 1)) {
+        const char *key = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : "[…]";
+        if (find_field(field, key) < 0) {
+            luaL_error(L, "the override %s knows no '%s'", nest_hook_name((enum nest_hook)hook),
+                       key);
+        }
+    }
+}
+
 /* The fields of the table at index over those of value. */
 static void read_fields(lua_State *L, int index, int hook, const char *const *field, double *value)
 {
     const int table = lua_absindex(L, index);
-    for (lua_pushnil(L); lua_next(L, table); lua_pop(L, 1)) {
-        const char *key = lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : "[…]";
-        const int i = find_field(field, key);
-        if (i < 0 && hook == NEST_HOOK_STEP && strcmp(key, "tails") == 0) {
-            read_tails(L, value);
-        } else if (i < 0) {
-            luaL_error(L, "the override %s knows no '%s'", nest_hook_name((enum nest_hook)hook),
-                       key);
-        } else {
-            value[i] = checked(L, -1, hook, key);
+    int known = 0, keys = 0;
+    for (int i = 0; field[i]; i++) {
+        if (lua_getfield(L, table, field[i]) != LUA_TNIL) {
+            value[i] = checked(L, -1, hook, field[i]);
+            known++;
         }
+        lua_pop(L, 1);
+    }
+    if (hook == NEST_HOOK_STEP) {
+        known += lua_getfield(L, table, "tails") != LUA_TNIL;
+        if (!lua_isnil(L, -1)) {
+            read_tails(L, value);
+        }
+        lua_pop(L, 1);
+    }
+    for (lua_pushnil(L); lua_next(L, table); lua_pop(L, 1)) {
+        keys++;
+    }
+    if (keys > known) {
+        complain_of_field(L, table, hook, field);
     }
 }
 

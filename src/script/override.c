@@ -380,7 +380,6 @@ static void override_step(void *context, const struct nest_strategy *s, int stag
     const int values = NEST_STEP_REFUSED + 1;
     start(&q, NEST_HOOK_STEP, values);
     q.dp = nest_strategy_dp(s);
-    q.block = nest_strategy_width(s);
     q.virtual_stages = (int32_t)s->virtual_stages;
     q.stages = stages;
     q.microbatches = microbatches;

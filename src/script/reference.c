@@ -181,8 +181,8 @@ const struct nest_reference nest_references[] = {
      "update when the pipeline has drained, tied the all-reduce of a tied embedding; constant is "
      "in seconds. Within the tail of a stage sync weighs its traffic and update its optimizer; "
      "tails = \"first\" counts only the first stage's. false stands for: never so many stages and "
-     "replicas. pipeline has stages, microbatches, virtual_stages, dp and devices (of one "
-     "stage). The default is microbatches - 1 / virtual_stages and 1 / virtual_stages, then "
+     "replicas. pipeline has stages, microbatches, virtual_stages and dp. The default is "
+     "microbatches - 1 / virtual_stages and 1 / virtual_stages, then "
      "1, 1 and 0.",
      "-- GPipe with equal stages: every one waits for the slowest.\n"
      "local s = nest.scenario {model = \"llama3-8b\", cluster = \"hgx-h100-8\"}\n"

@@ -48,7 +48,8 @@ static int run_once(char *const *words, struct cost *out)
     return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-static int print_best(const char *name, char *const *words)
+/* The run of least CPU time; false if one failed. */
+static int best_of(const char *name, char *const *words, struct cost *out)
 {
     struct cost best = {0, 0, 0};
     for (int i = 0; i < RUNS; i++) {
@@ -61,9 +62,94 @@ static int print_best(const char *name, char *const *words)
             best = cost;
         }
     }
+    *out = best;
+    return 1;
+}
+
+static int print_best(const char *name, char *const *words)
+{
+    struct cost best;
+    if (!best_of(name, words, &best)) {
+        return 0;
+    }
     (void)printf("%-52s %7.1f ms  %7.1f ms  %6.1f MiB\n", name, 1e3 * best.wall, 1e3 * best.cpu,
                  best.memory);
     return 1;
+}
+
+/* Writes a script to path, a template of mkstemp. */
+static int write_script(char *path, const char *format, const char *word)
+{
+    const int file = mkstemp(path);
+    FILE *out = file >= 0 ? fdopen(file, "w") : NULL;
+    if (out == NULL) {
+        return 0;
+    }
+    (void)fprintf(out, format, word);
+    return fclose(out) == 0;
+}
+
+/* The same search under hooks that change nothing, beside the search without. */
+static int print_hooks(char *binary)
+{
+    static const char *const hook[] = {"compute", "collective", "transfer", "memory",
+                                       "reserve", "load",       "step"};
+    static char solve[] = "solve", json[] = "--json", one[] = "--threads=1", script[] = "--script";
+    char *const plain[] = {binary, solve, json, one, NULL};
+    struct cost without;
+    if (!best_of("nest solve", plain, &without)) {
+        return 0;
+    }
+    (void)printf("\nThe same search under a hook that changes nothing       CPU     ratio\n");
+    for (size_t i = 0; i < sizeof hook / sizeof hook[0]; i++) {
+        char path[] = "/tmp/nest-hook-XXXXXX";
+        char *const words[] = {binary, solve, json, one, script, path, NULL};
+        struct cost with;
+        const int ok =
+            write_script(path, "return {%s = function(asked, default) return default() end}",
+                         hook[i]) &&
+            best_of(hook[i], words, &with);
+        (void)remove(path);
+        if (!ok) {
+            return 0;
+        }
+        (void)printf("%-50s %7.1f ms  %6.2f\n", hook[i], 1e3 * with.cpu, with.cpu / without.cpu);
+    }
+    return 1;
+}
+
+/* 16,384 boxes made one by one, in pods of 256. */
+static const char TOPOLOGY[] =
+    "local core = {name = \"core\", bandwidth = \"50GB/s\", latency = \"8us\"}\n"
+    "for p = 1, 64 do\n"
+    "  local pod = {name = \"pod\", bandwidth = \"50GB/s\", latency = \"4us\"}\n"
+    "  for i = 1, 256 do\n"
+    "    pod[i] = node {fanout = 8, bandwidth = \"450GB/s\", latency = \"1us\"}\n"
+    "  end\n"
+    "  core[p] = level(pod)\n"
+    "end\n"
+    "return cluster {name = \"%s\", device = \"h100-sxm\", level(core)}\n";
+
+static int print_topology(char *binary)
+{
+    static char show[] = "show";
+    char folder[] = "/tmp/nest-topology-XXXXXX";
+    char path[64];
+    char *const words[] = {binary, show, path, NULL};
+    if (mkdtemp(folder) == NULL) {
+        return 0;
+    }
+    (void)snprintf(path, sizeof path, "%s/large.lua", folder);
+    FILE *out = fopen(path, "w");
+    int ok = out != NULL;
+    if (ok) {
+        (void)fprintf(out, TOPOLOGY, "131,072 devices");
+        ok = fclose(out) == 0 &&
+             print_best("nest show, 131,072 devices made one box at a time in Lua", words);
+    }
+    (void)remove(path);
+    (void)rmdir(folder);
+    return ok;
 }
 
 int main(void)
@@ -80,6 +166,7 @@ int main(void)
         "\nWhole commands, Llama 3 70B on 1,024 devices        wall        CPU     memory\n");
     const int ok = print_best("nest solve --json --threads 1", searched) &&
                    print_best("nest eval --json --pin tp=8,pp=8,zero=1", priced) &&
-                   print_best("nest show llama3-70b", shown);
+                   print_best("nest show llama3-70b", shown) && print_topology(binary) &&
+                   print_hooks(binary);
     return ok ? 0 : 1;
 }
