@@ -129,14 +129,18 @@ coverage:
 build/nest.1: $(BINARY)
 	$(Q)$(BINARY) man >$@
 
+build/nest-lua.7: $(BINARY)
+	$(Q)$(BINARY) man lua >$@
+
 SHARE = $(DESTDIR)$(PREFIX)/share
 
-install: $(BINARY) build/nest.1
-	install -d $(DESTDIR)$(PREFIX)/bin $(SHARE)/man/man1 $(SHARE)/nest \
+install: $(BINARY) build/nest.1 build/nest-lua.7
+	install -d $(DESTDIR)$(PREFIX)/bin $(SHARE)/man/man1 $(SHARE)/man/man7 $(SHARE)/nest \
 	    $(SHARE)/bash-completion/completions $(SHARE)/zsh/site-functions \
 	    $(SHARE)/fish/vendor_completions.d
 	install -m 755 $(BINARY) $(DESTDIR)$(PREFIX)/bin/nest
 	install -m 644 build/nest.1 $(SHARE)/man/man1/nest.1
+	install -m 644 build/nest-lua.7 $(SHARE)/man/man7/nest-lua.7
 	for d in models topologies scripts; do [ ! -d $$d ] || cp -R $$d $(SHARE)/nest/; done
 	rm -f $(SHARE)/nest/scripts/*.sh
 	$(BINARY) completion bash >$(SHARE)/bash-completion/completions/nest

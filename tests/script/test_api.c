@@ -83,6 +83,34 @@ static void test_every_example_runs(void **state)
     }
 }
 
+/* man nest-lua has every entry with its example, and formats without complaint where groff is. */
+static void test_the_manual_page_has_every_entry(void **state)
+{
+    (void)state;
+    struct command_result page = command_run("man lua");
+    assert_int_equal(page.status, 0);
+    int entries = 0, examples = 0;
+    for (const struct nest_reference *entry = nest_references; entry->name; entry++) {
+        entries++;
+    }
+    for (const char *at = page.out; (at = strstr(at, "\n.SS \"")) != NULL; at++) {
+        examples++;
+    }
+    assert_int_equal(examples, entries);
+    if (system("command -v groff >/dev/null 2>&1") == 0) {
+        char path[] = "/tmp/nest-page-XXXXXX", line[128];
+        const int file = mkstemp(path);
+        FILE *out = file >= 0 ? fdopen(file, "w") : NULL;
+        assert_non_null(out);
+        fputs(page.out, out);
+        fclose(out);
+        snprintf(line, sizeof line, "test -z \"$(groff -man -ww -Kutf8 -Tutf8 -z %s 2>&1)\"", path);
+        assert_int_equal(system(line), 0);
+        remove(path);
+    }
+    command_free(&page);
+}
+
 static bool is_documented(const char *name)
 {
     for (const struct nest_reference *entry = nest_references; entry->name; entry++) {
@@ -335,6 +363,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_every_example_runs, set_up, tear_down),
+        cmocka_unit_test(test_the_manual_page_has_every_entry),
         cmocka_unit_test_setup_teardown(test_every_function_is_documented, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_answers_are_those_of_the_command, set_up, tear_down),
         cmocka_unit_test(test_lua_and_yaml_clusters_give_one_plan),
