@@ -20,8 +20,9 @@ struct nest_sandbox {
     lua_State *L;
     struct nest_sandbox_options options;
     size_t used;
-    bool refused; /* the allocator said no in this run */
-    int depth;    /* of nested runs */
+    bool refused;   /* the allocator said no in this run */
+    bool scattered; /* because of a table's keys */
+    int depth;      /* of nested runs */
     int64_t instructions;
     size_t printed;
     double deadline;
@@ -46,6 +47,19 @@ struct nest_sandbox *nest_sandbox_of(lua_State *L)
     return *(struct nest_sandbox **)lua_getextraspace(L);
 }
 
+/* Whether a new block is the hash part of a table with too many keys. Growing it is one step, and
+ * keys that a script chose to collide make that step quadratic: 2 s for what is allowed here, and
+ * four times as much for twice the keys. Lua 5.4 allocates it without a type tag, as a power of two
+ * of nodes (value, two tags, next and key), which else only a string buffer of that very size is.
+ */
+static bool is_too_scattered(size_t tag, size_t size)
+{
+    enum { NODE = 24 };
+    const size_t nodes = size / NODE;
+    return sizeof(void *) == 8 && tag == 0 && size % NODE == 0 && nodes > NEST_SANDBOX_KEYS_MAX &&
+           (nodes & (nodes - 1)) == 0;
+}
+
 /* With ptr NULL, osize is a type tag and no size. Freeing and shrinking never fail. */
 static void *allocate(void *context, void *ptr, size_t osize, size_t nsize)
 {
@@ -58,6 +72,10 @@ static void *allocate(void *context, void *ptr, size_t osize, size_t nsize)
     }
     if (nsize > old && nsize - old > sandbox->options.limits.memory - sandbox->used) {
         sandbox->refused = true;
+        return NULL;
+    }
+    if (!ptr && is_too_scattered(osize, nsize)) {
+        sandbox->refused = sandbox->scattered = true;
         return NULL;
     }
     void *fresh = realloc(ptr, nsize);
@@ -322,7 +340,11 @@ static enum nest_status report_fault(struct nest_sandbox *sandbox, int status,
     struct nest_mark mark = sandbox->mark;
     char *file = *mark.file ? nest_arena_strdup(errors->arena, mark.file) : NULL;
     mark.file = file;
-    if (status == LUA_ERRMEM && sandbox->refused) {
+    if (status == LUA_ERRMEM && sandbox->scattered) {
+        nest_errors_add(errors, mark, NULL, NULL,
+                        "a table of the script has more than %d keys that are no list",
+                        NEST_SANDBOX_KEYS_MAX);
+    } else if (status == LUA_ERRMEM && sandbox->refused) {
         nest_errors_add(errors, mark, NULL, NULL, "the script needed more than its %zu MiB",
                         sandbox->options.limits.memory >> 20);
     } else if (status == LUA_ERRMEM) {
@@ -342,7 +364,7 @@ static void start_budgets(struct nest_sandbox *sandbox)
 {
     sandbox->instructions = 0;
     sandbox->printed = 0;
-    sandbox->refused = false;
+    sandbox->refused = sandbox->scattered = false;
     sandbox->stop = RUNNING;
     sandbox->paused = NULL;
     sandbox->deadline = now() + sandbox->options.limits.seconds;

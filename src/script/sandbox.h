@@ -99,6 +99,9 @@ size_t nest_sandbox_used(struct nest_sandbox *sandbox);
 /* Bytes the state may hold. */
 size_t nest_sandbox_memory(lua_State *L);
 
+/* Most keys of a table that do not form a list: growing a table is one step. */
+enum { NEST_SANDBOX_KEYS_MAX = 65536 };
+
 /* Largest source text that is compiled, in bytes: compiling is one step (see above). */
 enum { NEST_SANDBOX_SOURCE_MAX = 256 * 1024 };
 
