@@ -195,7 +195,7 @@ static void a_collective_must_grow_with_its_default(void **state)
 {
     (void)state;
     struct command_result result =
-        run_with("solve --model llama3-8b --pin tp=8|16",
+        run_with("solve --model llama3-8b --pin tp=8..16",
                  "return {collective = function(m, default)\n  return 1 / (1 + default()) end}");
     assert_int_equal(result.status, 2);
     assert_non_null(strstr(result.err, ":1: the override collective may not return less"));
