@@ -8,6 +8,7 @@
 #include "script/answer.h"
 #include "script/ordered.h"
 #include "script/override.h"
+#include "script/pricing.h"
 #include "script/scripts.h"
 #include "script/tree.h"
 #include "solve/peers/peer.h"
@@ -178,6 +179,8 @@ void nest_scenario_bind(lua_State *L, const struct nest_live *live)
     }
     push_keeper(L, live);
     lua_setiuservalue(L, -2, USER_ORIGIN);
+    nest_scripts_release(scenario->scripts);
+    scenario->scripts = nest_scripts_retain(live->scripts);
     scenario->arena = live->arena;
     scenario->spec = *live->spec;
     scenario->spec.cluster.device = &scenario->spec.device;
@@ -356,48 +359,8 @@ static void begin_pricing(lua_State *L, int index, struct nest_problem *problem,
                           struct nest_arena *arena)
 {
     struct scenario *scenario = check(L, index);
-    const bool live = lua_getiuservalue(L, index, USER_OVERRIDES) == LUA_TTABLE;
-    if (live || scenario->scripts) {
-        struct nest_override_run *run = nest_scripts_run(scenario->scripts, problem, arena);
-        if (!run) {
-            luaL_error(L, "not enough memory");
-            return;
-        }
-        if (live) {
-            lua_pushvalue(L, -1);
-            lua_rawsetp(L, LUA_REGISTRYINDEX, scenario);
-            (void)nest_override_add(run, L, scenario);
-        }
-        problem->overrides = &run->record;
-    }
-    lua_pop(L, 1);
-    nest_sandbox_pause(L);
-}
-
-/* What the overrides changed; NULL without any. While the sandbox is paused. */
-static const struct nest_touched *touch(const struct nest_problem *problem,
-                                        const struct nest_plan *plan,
-                                        const struct nest_prediction *prediction,
-                                        struct nest_arena *arena)
-{
-    struct nest_touched *touched =
-        problem->overrides ? NEST_NEW(arena, struct nest_touched, 1) : NULL;
-    return touched && nest_plan_touch(problem, plan, prediction, arena, touched) ? touched : NULL;
-}
-
-/* Raises the first fault of an override. */
-static void end_pricing(lua_State *L, const struct nest_problem *problem, struct nest_arena *arena)
-{
-    struct nest_errors errors;
-    nest_sandbox_resume(L);
-    nest_errors_init(&errors, arena);
-    const enum nest_status status = nest_problem_fault(problem, &errors);
-    nest_sandbox_check(L);
-    if (status == NEST_NO_MEMORY) {
-        luaL_error(L, "not enough memory");
-    } else if (status != NEST_OK) {
-        nest_raise_errors(L, &errors);
-    }
+    lua_getiuservalue(L, index, USER_OVERRIDES);
+    nest_pricing_begin(L, scenario->scripts, scenario, problem, arena);
 }
 
 static int solve(lua_State *L, const struct nest_api *api, int index, int top)
@@ -415,8 +378,8 @@ static int solve(lua_State *L, const struct nest_api *api, int index, int top)
     const enum nest_status status = nest_solve(&problem, &options, arena, &result);
     const struct nest_solution *best = status == NEST_OK ? result.solution : NULL;
     const struct nest_touched *touched =
-        best ? touch(&problem, &best->plan, &best->prediction, arena) : NULL;
-    end_pricing(L, &problem, arena);
+        best ? nest_pricing_touch(&problem, &best->plan, &best->prediction, arena) : NULL;
+    nest_pricing_end(L, &problem, arena);
     if (status == NEST_NO) {
         return push_reason(L, &result.errors);
     }
@@ -458,8 +421,9 @@ static int push_plan(lua_State *L, int index, struct nest_problem *problem,
     struct nest_prediction prediction;
     begin_pricing(L, index, problem, arena);
     const bool priced = nest_plan_evaluate(problem, plan, arena, &prediction);
-    const struct nest_touched *touched = priced ? touch(problem, plan, &prediction, arena) : NULL;
-    end_pricing(L, problem, arena);
+    const struct nest_touched *touched =
+        priced ? nest_pricing_touch(problem, plan, &prediction, arena) : NULL;
+    nest_pricing_end(L, problem, arena);
     if (!priced) {
         return luaL_error(L, "not enough memory");
     }
@@ -524,6 +488,16 @@ static int scenario_eval(lua_State *L)
 
 /* ---- Many answers ----------------------------------------------------------------------- */
 
+/* Turns the reason on top into {feasible = false, reason = …}. */
+static void push_failure(lua_State *L)
+{
+    lua_createtable(L, 0, 3);
+    lua_insert(L, -2);
+    lua_setfield(L, -2, "reason");
+    lua_pushboolean(L, 0);
+    lua_setfield(L, -2, "feasible");
+}
+
 /* Solves a copy with path set to the value at index; leaves the answer, or {feasible = false,
  * reason = …}, with the value in it. */
 static void solve_with(lua_State *L, const struct nest_api *api, const char *path, int value)
@@ -532,11 +506,7 @@ static void solve_with(lua_State *L, const struct nest_api *api, const char *pat
     struct scenario *copy = push_copy(L, 1);
     set_one(L, copy, path, value);
     if (solve(L, api, lua_gettop(L), 1) == 2) {
-        lua_createtable(L, 0, 3);
-        lua_insert(L, -2);
-        lua_setfield(L, -2, "reason");
-        lua_pushboolean(L, 0);
-        lua_setfield(L, -2, "feasible");
+        push_failure(L);
     }
     lua_pushvalue(L, value);
     lua_setfield(L, -2, "value");
@@ -568,15 +538,6 @@ static void name_row(lua_State *L, int rows, const char *planner)
     lua_setfield(L, -2, "planner");
     lua_rawseti(L, rows, (lua_Integer)lua_rawlen(L, rows) + 1);
     lua_settop(L, rows);
-}
-
-static void push_failure(lua_State *L)
-{
-    lua_createtable(L, 0, 3);
-    lua_insert(L, -2);
-    lua_setfield(L, -2, "reason");
-    lua_pushboolean(L, 0);
-    lua_setfield(L, -2, "feasible");
 }
 
 static void push_peer(lua_State *L, const struct nest_api *api, const struct scenario *scenario,

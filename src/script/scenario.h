@@ -16,6 +16,7 @@ int nest_scenario_new(lua_State *L);
 struct nest_live {
     const struct nest_scenario_spec *spec; /* copied; its texts lie with the owner */
     struct nest_arena *arena;              /* of the owner: texts of edits go there */
+    struct nest_scripts *scripts;          /* of spec, or NULL; retained */
     void *owner;                           /* released when the state no longer needs its texts */
     void (*retain)(void *owner);
     void (*release)(void *owner);

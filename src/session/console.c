@@ -92,6 +92,7 @@ static struct nest_live live_of(struct nest_document *document)
     return (struct nest_live){
         .spec = &document->scenario,
         .arena = &document->arena,
+        .scripts = document->scripts,
         .owner = document,
         .retain = retain,
         .release = release,
