@@ -13,6 +13,8 @@
 #include "script/scripts.h"
 #include "script/topology.h"
 
+enum { OUTPUT_BUFFER = 1 << 20 };
+
 const struct nest_command *const nest_commands[] = {
     // clang-format off
     &nest_command_explore,
@@ -192,6 +194,8 @@ bool nest_cli_flush(struct nest_cli *cli)
 int nest_cli_main(int argc, char **argv, const struct nest_explorer *explorer)
 {
     struct nest_cli cli = {.arena = NEST_ARENA_INIT, .out = stdout, .err = stderr};
+    /* Written where nest_cli_flush sees why it fails, not on the way. */
+    (void)setvbuf(stdout, NULL, _IOFBF, OUTPUT_BUFFER);
     cli.explorer = explorer;
     nest_errors_init(&cli.errors, &cli.arena);
     int status = dispatch(&cli, argc, argv);

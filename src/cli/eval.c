@@ -42,8 +42,8 @@ static bool explain(struct nest_cli *cli, const struct nest_outcome *outcome)
     nest_explain(outcome->problem, outcome->plan, outcome->prediction, &text);
     if (outcome->touched) {
         nest_strbuf_add(&text, "\n");
-        nest_explain_touched(outcome->problem, outcome->plan, outcome->prediction,
-                             outcome->touched, &text);
+        nest_explain_touched(outcome->problem, outcome->plan, outcome->prediction, outcome->touched,
+                             &text);
     }
     const bool whole = !text.failed;
     if (whole) {

@@ -1,7 +1,7 @@
 /* graph(): a fabric of devices, switches and links, said by programs instead of lists.
  *
- * The object is the table that a YAML file's `graph:` holds, with methods that add to it; cluster{…,
- * graph = g} becomes levels as input/graph.h says. */
+ * The object is the table that a YAML file's `graph:` holds, with methods that add to it;
+ * cluster{…, graph = g} becomes levels as input/graph.h says. */
 #ifndef NEST_SCRIPT_GRAPH_H
 #define NEST_SCRIPT_GRAPH_H
 

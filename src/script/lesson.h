@@ -25,7 +25,7 @@ void nest_lesson_read(lua_State *L, const struct nest_library *library, struct n
 
 struct nest_lesson_view {
     const struct nest_live *live;
-    struct nest_outcome answer; /* plan NULL: none fits, and what is pinned is predicted */
+    struct nest_outcome answer;  /* plan NULL: none fits, and what is pinned is predicted */
     bool edited;                 /* the learner has changed the lesson's scenario */
     bool done;                   /* out: check says so */
     struct nest_strbuf *verdict; /* out: what check says */

@@ -11,7 +11,7 @@
 
 #include "support/command.h"
 
-#define TOWERS "tests/data/two-towers.yaml"
+#define TOWERS "tests/data/models/two-towers.yaml"
 #define SMALL  "--model " TOWERS " --cluster hgx-h100-8 --set global_batch=64"
 
 static void is_checked_and_shown(void **state)

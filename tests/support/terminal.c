@@ -25,7 +25,7 @@
 #include "tests/support/terminal_golden.h"
 #include "ui/input.h"
 
-enum { GUARD_SECONDS = 60, ARGUMENTS_MAX = 32, RAW_MAX = 1 << 24, TYPED_MAX = 1 << 16 };
+enum { GUARD_SECONDS = 180, ARGUMENTS_MAX = 32, RAW_MAX = 1 << 24, TYPED_MAX = 1 << 16 };
 
 struct terminal {
     VTerm *vt;
