@@ -193,9 +193,10 @@ bool nest_cli_flush(struct nest_cli *cli)
 
 int nest_cli_main(int argc, char **argv, const struct nest_explorer *explorer)
 {
+    static char buffer[OUTPUT_BUFFER];
     struct nest_cli cli = {.arena = NEST_ARENA_INIT, .out = stdout, .err = stderr};
     /* Written where nest_cli_flush sees why it fails, not on the way. */
-    (void)setvbuf(stdout, NULL, _IOFBF, OUTPUT_BUFFER);
+    (void)setvbuf(stdout, buffer, _IOFBF, sizeof buffer);
     cli.explorer = explorer;
     nest_errors_init(&cli.errors, &cli.arena);
     int status = dispatch(&cli, argc, argv);
