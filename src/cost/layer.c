@@ -201,6 +201,14 @@ static void price_passes(const struct messages *m, struct passes *out)
     set_state(m->problem, m->work, m->strategy, &out->state);
 }
 
+/* A part of a layer's time: a layer's parts together stay within NEST_PS_MAX. */
+static nest_ps part(double seconds)
+{
+    enum { PARTS = 16 };
+    const nest_ps time = nest_to_ps(seconds);
+    return time < NEST_PS_MAX / PARTS ? time : NEST_PS_MAX / PARTS;
+}
+
 static void price_mode(const struct messages *m, const struct passes *passes,
                        enum nest_recompute recompute, struct nest_layer_cost *out)
 {
@@ -219,17 +227,17 @@ static void price_mode(const struct messages *m, const struct passes *passes,
         bw.cp += fw.cp;
     }
     *out = passes->state;
-    const nest_ps fw_tp = nest_to_ps(fw.tp);
-    const nest_ps fw_cp = nest_to_ps(fw.cp);
-    const nest_ps fw_ep = nest_to_ps(fw.ep);
-    const nest_ps fw_zero = nest_to_ps(fw.zero);
-    const nest_ps fw_compute = nest_to_ps(fw.compute);
-    out->tp = fw_tp + nest_to_ps(bw.tp);
-    out->cp = fw_cp + nest_to_ps(bw.cp);
-    out->ep = fw_ep + nest_to_ps(bw.ep);
-    out->zero = fw_zero + nest_to_ps(bw.zero);
-    out->compute = fw_compute + nest_to_ps(bw.compute);
-    out->recompute = nest_to_ps(redone);
+    const nest_ps fw_tp = part(fw.tp);
+    const nest_ps fw_cp = part(fw.cp);
+    const nest_ps fw_ep = part(fw.ep);
+    const nest_ps fw_zero = part(fw.zero);
+    const nest_ps fw_compute = part(fw.compute);
+    out->tp = fw_tp + part(bw.tp);
+    out->cp = fw_cp + part(bw.cp);
+    out->ep = fw_ep + part(bw.ep);
+    out->zero = fw_zero + part(bw.zero);
+    out->compute = fw_compute + part(bw.compute);
+    out->recompute = part(redone);
     out->fw = fw_compute + fw_tp + fw_cp + fw_ep + fw_zero;
     out->bw = out->compute + out->recompute + out->tp + out->cp + out->ep + out->zero - out->fw;
     out->activations = (int64_t)(work->kept[recompute] + 0.5);

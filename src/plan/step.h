@@ -70,7 +70,7 @@ struct nest_step_frame {
 struct nest_step_frame nest_step_frame_of(const struct nest_problem *problem,
                                           const struct nest_strategy *strategy, int stages);
 
-/* M*b + (f - b)/v. */
+/* M*b + (f - b)/v; saturates. */
 static inline nest_ps nest_step_pipeline(const struct nest_step_frame *frame, struct nest_step step)
 {
     if (frame->rule.given) {
@@ -78,8 +78,11 @@ static inline nest_ps nest_step_pipeline(const struct nest_step_frame *frame, st
                                nest_step_weigh(frame->rule.fill, step.fill);
         return filled < NEST_PS_MAX ? filled : NEST_PS_MAX;
     }
-    return frame->microbatches * step.bottleneck +
-           (step.fill - step.bottleneck) / frame->virtual_stages;
+    nest_ps busy = 0;
+    if (__builtin_mul_overflow(frame->microbatches, step.bottleneck, &busy) || busy > NEST_PS_MAX) {
+        return NEST_PS_MAX;
+    }
+    return busy + (step.fill - step.bottleneck) / frame->virtual_stages;
 }
 
 /* What comes after the pipeline: max(0, e). */

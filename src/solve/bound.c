@@ -255,7 +255,9 @@ nest_ps nest_bound_least(const struct nest_bounds *bounds, const struct nest_fam
         const int64_t microbatches =
             nest_problem_microbatches(problem, family->strategy.micro_batch, dp);
         const nest_ps even = (bound->total + pp - 1) / pp;
-        least = lesser(least, microbatches * (even > bound->largest ? even : bound->largest));
+        const nest_ps busy = even > bound->largest ? even : bound->largest;
+        least =
+            lesser(least, busy > NEST_PS_MAX / microbatches ? NEST_PS_MAX : microbatches * busy);
     }
     return least;
 }

@@ -165,8 +165,11 @@ static void sum_up(const struct nest_bound *bound, struct nest_room *out)
         now = lesser(now, out->time[m]);
         before = lesser(before, bound->bulk_time[m]);
     }
-    const bool endless = bound->total >= NEST_PS_MAX || now >= NEST_PS_MAX;
-    out->total = endless ? NEST_PS_MAX : bound->total + bound->bulk * (now - before);
+    nest_ps more = 0;
+    const bool endless = bound->total >= NEST_PS_MAX || now >= NEST_PS_MAX ||
+                         __builtin_mul_overflow(bound->bulk, now - before, &more) ||
+                         more > NEST_PS_MAX;
+    out->total = endless ? NEST_PS_MAX : bound->total + more;
     out->largest = bound->largest > now ? bound->largest : now;
 }
 
@@ -277,7 +280,9 @@ static struct fitting fit(const struct nest_bounds *bounds, const struct nest_ro
     const int64_t v = grid->virtual_stages;
     /* Chunks may hide the knob's part of their transfers; the two ends lack one each. */
     const double part = v > 1 ? (1.0 - bounds->problem.overlap.pp) * (double)(v - 1) : 1.0;
-    f.link = (nest_ps)(part * (double)room->link);
+    /* Capped, so that no sum of links leaves int64: a bound may always be less. */
+    const nest_ps longest = NEST_PS_MAX / (2 * grid->pp);
+    f.link = (nest_ps)(part * (double)(room->link < longest ? room->link : longest));
     f.fill = room->total < NEST_PS_MAX ? room->total + 2 * (grid->pp - 1) * f.link : NEST_PS_MAX;
     const nest_ps even = (f.fill + grid->pp - 1) / grid->pp;
     f.even = even > room->largest ? even : room->largest;

@@ -177,7 +177,7 @@ static void absurd_worlds_are_answered(void **state)
         "--model llama3-405b --set device.memory_bandwidth=1MB/s --set memory=10GiB",
         "--model gpt3-175b --set device.memory_bandwidth=1MB/s --set memory=1000TB",
         "--model llama3-8b --set device.launch=1s",
-        "--model llama3-8b --set node.bandwidth=1000B/s --set node.latency=10s",
+        "--model llama3-8b --set node.bandwidth=1MB/s --set node.latency=1s",
         "--model llama3-70b --set node.oversubscription=1000000 --set seq=268435456",
         "--model llama3-70b --set memory=1MiB",
         "--model llama3-8b --set memory=1000TB --set global_batch=1073741824",
