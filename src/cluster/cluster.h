@@ -31,7 +31,8 @@ enum { NEST_KINDS_MAX = 6 };
 struct nest_kind {
     const struct nest_device_spec *device;
     double share[NEST_MAX_LEVELS]; /* of the level's bandwidth that its links reach, 0 … 1 */
-    int lacking; /* innermost level whose group lacks something that its largest has; -1: none */
+    int lacking;       /* its groups are whole: -1; not so the innermost: 0; one further out: 1 */
+    const char *lacks; /* name of the innermost level that lacks something */
 };
 
 /* Devices of one kind in a row: from `first` to the next stretch. */

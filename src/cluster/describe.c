@@ -25,7 +25,7 @@ static int64_t alike_from(const struct nest_cluster *cluster, int l, int64_t g)
     const int64_t groups = cluster->level[l].groups;
     int64_t times = 1;
     while (g + times < groups && size_of(cluster, l, g + times) == size_of(cluster, l, g) &&
-           kinds_of(cluster, l, g + times) == kinds_of(cluster, l, g)) {
+           (!cluster->mixed || kinds_of(cluster, l, g + times) == kinds_of(cluster, l, g))) {
         times++;
     }
     return times;

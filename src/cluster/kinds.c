@@ -324,8 +324,8 @@ static bool sort_in(struct sorting *sorting, int64_t first, const struct nest_ki
     return true;
 }
 
-/* The innermost level at which the group of device p is smaller than the largest of its level, told
- * apart as innermost or further out; -1: none. *end: the first device that may differ. */
+/* The innermost level at which the group of device p is smaller than the largest of its level; -1:
+ * none. *end: the first device that may differ. */
 static int lacking_at(const struct nest_cluster *cluster, int64_t p, int64_t *end)
 {
     int lacking = -1;
@@ -336,7 +336,7 @@ static int lacking_at(const struct nest_cluster *cluster, int64_t p, int64_t *en
         const int64_t size = next - nest_cluster_group_start(cluster, l, g);
         *end = next;
         if (size < cluster->level[l].capacity) {
-            lacking = l > 0 ? 1 : 0;
+            lacking = l;
         }
     }
     return lacking;
@@ -357,7 +357,9 @@ static bool sort_devices(const struct nest_cluster *cluster, bool groups, struct
         }
         end = cluster->devices;
         if (groups) {
-            kind.lacking = lacking_at(cluster, p, &end);
+            const int level = lacking_at(cluster, p, &end);
+            kind.lacking = level < 1 ? level : 1;
+            kind.lacks = level < 0 ? NULL : cluster->level[level].name;
         }
         const bool last = !at || at + 1 == cluster->stretch + cluster->stretches;
         end = !last && at[1].first < end ? at[1].first : end;
@@ -456,11 +458,6 @@ static bool has_twin(const struct nest_cluster *cluster, int kind)
     return twin;
 }
 
-static const char *lacking_word(int lacking)
-{
-    return lacking < 0 ? "" : lacking == 0 ? "short group" : "short outer group";
-}
-
 char *nest_kind_format(const struct nest_cluster *cluster, int kind, char *out, size_t size)
 {
     const struct nest_kind *at = &cluster->kind[kind];
@@ -477,9 +474,10 @@ char *nest_kind_format(const struct nest_cluster *cluster, int kind, char *out, 
         (void)nest_unit_format(cluster->level[l].bandwidth * at->share[l], NEST_UNIT_BANDWIDTH,
                                rate, sizeof rate);
     }
-    (void)snprintf(out, size, "%s (%s%s%s%s%s)", at->device->name,
-                   l < cluster->levels ? cluster->level[l].name : "", rate[0] ? " " : "", rate,
-                   rate[0] && at->lacking >= 0 ? ", " : "", lacking_word(at->lacking));
+    (void)snprintf(out, size, "%s (%s%s%s%s%s%s)", at->device->name,
+                   rate[0] ? cluster->level[l].name : "", rate[0] ? " " : "", rate,
+                   rate[0] && at->lacks ? ", " : "", at->lacks ? "smaller " : "",
+                   at->lacks ? at->lacks : "");
     return out;
 }
 

@@ -3,6 +3,8 @@
 #include <string.h>
 
 #include "cost/interleave.h"
+#include "cost/pace.h"
+#include "cost/roofline.h"
 #include "plan/step.h"
 
 static nest_ps lesser(nest_ps a, nest_ps b)
@@ -156,6 +158,74 @@ static void measure_at(const struct nest_problem *problem, const struct nest_bou
     out->traffic = sharded ? whole_traffic(problem, bound, strategy, placement) : 0;
 }
 
+/* The kind of those selected that computes fastest. */
+static int fastest(const struct nest_problem *problem, unsigned kept)
+{
+    const struct nest_cluster *cluster = problem->cluster;
+    int found = -1;
+    double best = 0;
+    for (int k = 0; k < cluster->kinds; k++) {
+        const double rate = nest_device_peak(cluster->kind[k].device, problem->train.precision);
+        if ((kept & (1u << k)) && (found < 0 || rate > best)) {
+            found = k;
+            best = rate;
+        }
+    }
+    return found;
+}
+
+/* Raises the times of a bulk layer, by mode, to what its own operators take on one kind of device.
+ */
+static void raise(const struct nest_room *room, const struct nest_bounds *bounds,
+                  const struct nest_layer_work *work, nest_ps time[NEST_RECOMPUTES])
+{
+    for (int m = 0; m < room->modes; m++) {
+        const double seconds = work->fw + work->bw + work->redone[bounds->space->mode[m]];
+        /* A few picoseconds less, for its parts are rounded one by one. */
+        const nest_ps own = nest_to_ps(seconds) - 8;
+        time[m] = own > time[m] ? own : time[m];
+    }
+}
+
+/* What a mixed cluster's kinds do to the times of a bulk layer. */
+static void measure_kinds(const struct nest_bounds *bounds, const struct nest_strategy *strategy,
+                          struct nest_room *out)
+{
+    const struct nest_problem *problem = bounds->space->problem;
+    const struct nest_cluster *cluster = problem->cluster;
+    const struct nest_layer_kind *kind =
+        &problem->model->kind[problem->model->run[bounds->bulk].kind];
+    const unsigned kept = strategy->selection > 0 ? (unsigned)strategy->selection : cluster->kept;
+    const int best = fastest(problem, kept);
+    int64_t count[NEST_KINDS_MAX] = {0};
+    nest_ps slowest[NEST_RECOMPUTES];
+    struct nest_layer_work work;
+    nest_cluster_tally(cluster, 0, cluster->devices, count);
+    for (int m = 0; m < out->modes; m++) {
+        slowest[m] = NEST_PS_MAX;
+    }
+    for (int k = 0; k < cluster->kinds; k++) {
+        if (k != best && (kept & (1u << k))) {
+            nest_ps time[NEST_RECOMPUTES];
+            nest_pace_work(problem, 1u << k, kind, strategy, &work);
+            for (int m = 0; m < out->modes; m++) {
+                time[m] = out->time[m];
+            }
+            raise(out, bounds, &work, time);
+            for (int m = 0; m < out->modes; m++) {
+                slowest[m] = lesser(slowest[m], time[m]);
+            }
+        }
+    }
+    nest_pace_work(problem, 1u << best, kind, strategy, &work);
+    raise(out, bounds, &work, out->time);
+    out->mixed = true;
+    out->fast_stages = count[best] / (nest_strategy_width(strategy) * nest_strategy_dp(strategy));
+    for (int m = 0; m < out->modes; m++) {
+        out->slow[m] = slowest[m];
+    }
+}
+
 /* Totals from the times of one layer. */
 static void sum_up(const struct nest_bound *bound, struct nest_room *out)
 {
@@ -234,6 +304,10 @@ void nest_room_measure(const struct nest_bounds *bounds, const struct nest_famil
         out->link = ordered_link(bounds, bound, strategy);
     }
     sum_up(bound, out);
+    if (knowledge == NEST_KNOWS_ORDER && bounds->space->problem->cluster->mixed &&
+        bounds->space->problem->overrides == NULL) {
+        measure_kinds(bounds, strategy, out);
+    }
 }
 
 void nest_room_measure_placed(const struct nest_bounds *bounds, const struct nest_family *family,
@@ -336,16 +410,16 @@ static bool holds_bulk(const struct fitting *f)
 }
 
 /* Columns for which a stage has so much time. */
-static int64_t done(const struct fitting *f, int stage, int mode, nest_ps time)
+static int64_t done(const struct fitting *f, int stage, int mode, bool slow, nest_ps time)
 {
-    const nest_ps one = f->room->time[mode];
+    const nest_ps one = slow ? f->room->slow[mode] : f->room->time[mode];
     const nest_ps each = f->grid->virtual_stages * one;
     return each > 0 ? (time + spare_blocks(f->grid, stage) * one) / each : INT32_MAX;
 }
 
 /* Columns that a stage can hold when it is busy no longer than b. The layers in front of the bulk
  * fill the first stages, those behind it the last ones. */
-static int64_t taken(const struct fitting *f, int stage, nest_ps b)
+static int64_t taken(const struct fitting *f, int stage, bool slow, nest_ps b)
 {
     const int pp = f->grid->pp;
     const int sides = (stage > 0) + (stage < pp - 1);
@@ -355,7 +429,7 @@ static int64_t taken(const struct fitting *f, int stage, nest_ps b)
         b - sides * f->link - (in_front > 0 ? in_front : 0) - (behind > 0 ? behind : 0);
     int64_t most = 0;
     for (int m = 0; m < f->room->modes && time > 0; m++) {
-        int64_t columns = done(f, stage, m, time);
+        int64_t columns = done(f, stage, m, slow, time);
         if (columns > most) {
             const int64_t fit = held(f, stage, m);
             columns = columns < fit ? columns : fit;
@@ -365,13 +439,29 @@ static int64_t taken(const struct fitting *f, int stage, nest_ps b)
     return most;
 }
 
-/* Columns that are left to the first stage when the others take what they can. */
+/* The same for the first stage, which is on the fastest devices if any stage is. */
+static int64_t taken_first(const struct fitting *f, nest_ps b)
+{
+    const bool fast = !f->room->mixed || f->room->fast_stages > 0;
+    const int64_t most = fast ? taken(f, 0, false, b) : 0;
+    const int64_t sure = f->room->mixed ? taken(f, 0, true, b) : 0;
+    return most > sure ? most : sure;
+}
+
+/* Columns that are left to the first stage when the others take what they can. Of a mixed cluster
+ * all take what slow ones can, and as many as may be fast the most that being so adds anywhere. */
 static int64_t left_to_first(const struct fitting *f, nest_ps b)
 {
     int64_t left = f->columns;
+    int64_t gain = 0;
+    const bool mixed = f->room->mixed;
     for (int i = f->grid->pp - 1; i > 0 && left > 0; i--) {
-        left -= taken(f, i, b);
+        const int64_t most = taken(f, i, false, b);
+        const int64_t sure = mixed ? taken(f, i, true, b) : most;
+        left -= sure;
+        gain = most - sure > gain ? most - sure : gain;
     }
+    left -= gain * (mixed ? f->room->fast_stages : 0);
     return left > 0 ? left : 0;
 }
 
@@ -455,7 +545,7 @@ static nest_ps tail_within(const struct fitting *f, nest_ps limit)
     nest_ps b = most_busy(f, limit);
     for (int i = 0; i < ROUNDS; i++) {
         const int64_t left = left_to_first(f, b);
-        if (b < f->even || left > taken(f, 0, b)) {
+        if (b < f->even || left > taken_first(f, b)) {
             return NEST_PS_MAX;
         }
         const nest_ps more = least_tail(f, left, b);
@@ -475,7 +565,7 @@ static nest_ps least_busy(const struct fitting *f)
     const nest_ps longest = NEST_PS_MAX / (2 * (f->grid->pp + 1));
     nest_ps low = f->even;
     nest_ps high = low;
-    while (left_to_first(f, high) > taken(f, 0, high)) {
+    while (left_to_first(f, high) > taken_first(f, high)) {
         if (high >= longest) {
             return low;
         }
@@ -484,7 +574,7 @@ static nest_ps least_busy(const struct fitting *f)
     }
     while (high - low > low / 1024) {
         const nest_ps middle = low + (high - low) / 2;
-        if (left_to_first(f, middle) > taken(f, 0, middle)) {
+        if (left_to_first(f, middle) > taken_first(f, middle)) {
             low = middle + 1;
         } else {
             high = middle;

@@ -34,6 +34,11 @@ struct nest_room {
     int64_t last_peak;                    /* bytes live while the last one runs */
     int64_t limit;                        /* bytes of a device that are not reserved */
     nest_ps traffic;                      /* once per step, of all the bulk's parameters */
+    /* Of a mixed cluster once the selection is known: so many stages at most lie on its fastest
+     * kind of device alone; a bulk layer of any other takes at least `slow`. */
+    bool mixed;
+    int64_t fast_stages;
+    nest_ps slow[NEST_RECOMPUTES];
 };
 
 /* What is known of where a strategy's groups lie. */

@@ -1,5 +1,6 @@
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "ui/views/plan_parts.h"
 #include "ui/widgets/scroll.h"
@@ -77,8 +78,14 @@ static void draw_heading(const struct nest_plan_draw *draw, struct nest_rect rec
 {
     static const char *const narrow[COLUMNS] = {"bandw.", "over", "lat.", "use"};
     static const char *const wide[COLUMNS] = {"bandwidth", "over", "latency", "use"};
-    (void)nest_canvas_text(draw->canvas, rect.x, rect.y, columns->name, NEST_ROLE_HEADING,
-                           "CLUSTER");
+    const struct nest_cluster *cluster = draw->snapshot->cluster;
+    const int used =
+        nest_canvas_text(draw->canvas, rect.x, rect.y, columns->name, NEST_ROLE_HEADING, "CLUSTER");
+    if (cluster->intact) {
+        (void)nest_canvas_printf(draw->canvas, rect.x + used + 1, rect.y, columns->name - used - 1,
+                                 NEST_ROLE_WARN, "%" PRId64 " down",
+                                 cluster->intact->devices - cluster->devices);
+    }
     for (int i = 0; i < COLUMNS; i++) {
         nest_canvas_right(draw->canvas, columns->x[i], rect.y, columns->width[i], NEST_ROLE_DIM,
                           rect.width >= ROOMY ? wide[i] : narrow[i]);
@@ -188,6 +195,20 @@ static void group_text(const struct nest_occupancy *group, char *out, size_t siz
     }
 }
 
+/* The devices of a group of a mixed cluster, behind what they do. */
+static void add_kinds(const struct nest_cluster *cluster, const struct nest_occupancy *group,
+                      char *out, size_t size)
+{
+    const size_t used = strlen(out);
+    char names[TEXT];
+    if (cluster->mixed) {
+        const unsigned kinds =
+            nest_cluster_kinds(cluster, group->first, group->first + group->devices);
+        (void)snprintf(out + used, size - used, "  %s",
+                       nest_kinds_format(cluster, kinds, names, sizeof names));
+    }
+}
+
 static void draw_group(const struct nest_plan_draw *draw, struct nest_rect rect, int y, int level,
                        int64_t group, enum nest_pane pane)
 {
@@ -210,6 +231,7 @@ static void draw_group(const struct nest_plan_draw *draw, struct nest_rect rect,
         }
         nest_group_occupancy(cluster, plan, level, group, &whole);
         group_text(&whole, text, sizeof text);
+        add_kinds(cluster, &whole, text, sizeof text);
         (void)nest_canvas_text(draw->canvas, rect.x + indent + name + parts + 1, y,
                                rect.width - indent - name - parts - 1, NEST_ROLE_TEXT, text);
     }

@@ -151,7 +151,14 @@ static void group_detail(const struct nest_snapshot *snapshot, const struct nest
     const int64_t first = nest_cluster_group_start(cluster, spot->level, spot->group);
     const int64_t end = nest_cluster_group_start(cluster, spot->level, spot->group + 1);
     int64_t from = first;
-    nest_strbuf_printf(out, "devices %" PRId64 " to %" PRId64 "\n\n", first, end - 1);
+    char names[TEXT];
+    nest_strbuf_printf(out, "devices %" PRId64 " to %" PRId64 "\n", first, end - 1);
+    if (cluster->mixed) {
+        nest_strbuf_printf(out, "%s\n",
+                           nest_kinds_format(cluster, nest_cluster_kinds(cluster, first, end),
+                                             names, sizeof names));
+    }
+    nest_strbuf_add(out, "\n");
     while (from < end) {
         const struct nest_seat seat = nest_seat_of(cluster, plan, from);
         int64_t to = from + 1;
