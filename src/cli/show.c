@@ -24,7 +24,15 @@ const struct nest_command nest_command_show = {
     .text =
         "Layers are numbered as plans number them. Where a model branches (graph: with layers and\n"
         "edges, an image tower, an encoder), the layers that a run follows are listed, and how\n"
-        "many downsets, which is how many boundaries a pipeline may have.",
+        "many downsets, which is how many boundaries a pipeline may have.\n"
+        "\n"
+        "A cluster is drawn as a tree, outermost level first: how many groups a level joins, a\n"
+        "device's bandwidth, latency, oversubscription and kind; below it the sizes and devices\n"
+        "of groups that differ, then the kinds of a mixed cluster, what is down, and what the\n"
+        "levels of a graph cannot say.\n"
+        "\n"
+        "Example:\n"
+        "  nest show three-sites",
     .options = options,
     .complete = NEST_COMPLETE_MODEL,
     .least = 1,

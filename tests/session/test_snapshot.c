@@ -224,9 +224,35 @@ static void files_complete(void **state)
     nest_arena_free(&arena);
 }
 
+/* A device that fails is one edit, is explained by what it costs, and can be undone. */
+static void what_is_down_says_what_it_costs(void **state)
+{
+    (void)state;
+    struct test_session world;
+    test_session_open_small(&world);
+    assert_int_equal(test_session_set(&world, "down", "device 0"), NEST_OK);
+    nest_session_wait(world.session);
+    const struct nest_snapshot *s = nest_session_snapshot(world.session);
+    assert_int_equal(s->loss->down, 1);
+    assert_int_equal(s->cluster->intact->devices, s->cluster->devices + 1);
+    assert_int_equal(s->loss->idle, s->cluster->devices - s->result->solution[0].plan.devices_used);
+    assert_true(s->loss->intact > 0 && s->loss->intact <= s->loss->step);
+    assert_non_null(strstr(s->change->why, "device 0 down, 1 device: costs "));
+    nest_snapshot_release(s);
+    assert_int_equal(test_session_set(&world, "down", "device 9999"), NEST_BAD_INPUT);
+    assert_true(nest_session_undo(world.session));
+    nest_session_wait(world.session);
+    s = nest_session_snapshot(world.session);
+    assert_int_equal(s->loss->down, 0);
+    assert_null(s->cluster->intact);
+    nest_snapshot_release(s);
+    test_session_close(&world);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_down_says_what_it_costs),
         cmocka_unit_test(changes_are_explained),
         cmocka_unit_test(every_choice_of_a_plan_can_be_seen_and_pinned),
         cmocka_unit_test(every_device_has_one_seat),
