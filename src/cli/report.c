@@ -208,7 +208,7 @@ static void stage_row(const struct page *page, const struct nest_outcome *d, int
     const unsigned kinds =
         d->problem->cluster->mixed ? nest_stage_kinds(d->problem, d->plan, i) : 0;
     (void)fprintf(page->out, "%s%s\n", kinds != 0 ? "  on " : "",
-                  nest_kinds_format(d->problem->cluster, kinds, layers, sizeof layers));
+                  nest_devices_format(d->problem->cluster, kinds, layers, sizeof layers));
 }
 
 static void write_legend(const struct page *page, const struct nest_touched *touched)

@@ -85,6 +85,10 @@ void nest_cluster_tally(const struct nest_cluster *cluster, int64_t first, int64
 char *nest_kind_format(const struct nest_cluster *cluster, int kind, char *out, size_t size);
 char *nest_kinds_format(const struct nest_cluster *cluster, unsigned kinds, char *out, size_t size);
 
+/* The names of the devices alone, each once. Returns out. */
+char *nest_devices_format(const struct nest_cluster *cluster, unsigned kinds, char *out,
+                          size_t size);
+
 /* The stretch that holds device p of a cluster that has stretches. */
 const struct nest_stretch *nest_cluster_stretch(const struct nest_cluster *cluster, int64_t p);
 

@@ -6,8 +6,9 @@
 
 #include "input/load.h"
 
-/* Groups that lack something are not told apart where that takes more stretches. */
-enum { STRETCHES_MOST = 1024 };
+/* Groups that lack something are not told apart where that takes more stretches, or more kinds:
+ * every kind doubles the selections. */
+enum { STRETCHES_MOST = 1024, KINDS_MOST_WITH_GROUPS = 4 };
 
 /* Levels list runs in device order: where one is, and the first group of its present run. */
 struct cursor {
@@ -385,7 +386,8 @@ enum nest_status nest_cluster_settle_kinds(struct nest_arena *arena, struct nest
     }
     const bool whole = sort_devices(cluster, false, &sorting);
     cluster->mixed = whole && sorting.kinds > 1;
-    if (!cluster->uniform && !sort_devices(cluster, true, &sorting)) {
+    if (!cluster->uniform &&
+        (!sort_devices(cluster, true, &sorting) || sorting.kinds > KINDS_MOST_WITH_GROUPS)) {
         (void)sort_devices(cluster, false, &sorting);
     }
     cluster->kind = sorting.kind;
@@ -478,6 +480,26 @@ char *nest_kind_format(const struct nest_cluster *cluster, int kind, char *out, 
                    rate[0] ? cluster->level[l].name : "", rate[0] ? " " : "", rate,
                    rate[0] && at->lacks ? ", " : "", at->lacks ? "smaller " : "",
                    at->lacks ? at->lacks : "");
+    return out;
+}
+
+char *nest_devices_format(const struct nest_cluster *cluster, unsigned kinds, char *out,
+                          size_t size)
+{
+    size_t used = 0;
+    out[0] = '\0';
+    for (int k = 0; k < cluster->kinds; k++) {
+        bool told = !(kinds & (1u << k));
+        for (int i = 0; i < k; i++) {
+            told =
+                told || ((kinds & (1u << i)) && cluster->kind[i].device == cluster->kind[k].device);
+        }
+        if (!told && used + 4 < size) {
+            (void)snprintf(out + used, size - used, "%s%s", used > 0 ? " + " : "",
+                           cluster->kind[k].device->name);
+            used += strlen(out + used);
+        }
+    }
     return out;
 }
 

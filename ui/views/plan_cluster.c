@@ -205,7 +205,7 @@ static void add_kinds(const struct nest_cluster *cluster, const struct nest_occu
         const unsigned kinds =
             nest_cluster_kinds(cluster, group->first, group->first + group->devices);
         (void)snprintf(out + used, size - used, "  %s",
-                       nest_kinds_format(cluster, kinds, names, sizeof names));
+                       nest_devices_format(cluster, kinds, names, sizeof names));
     }
 }
 
