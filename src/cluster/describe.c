@@ -40,7 +40,6 @@ static void add_runs(const struct nest_cluster *cluster, int l, int indent, stru
     int runs = 0;
     for (int64_t g = 0; g < groups && !alike && groups > 1;) {
         const int64_t times = alike_from(cluster, l, g);
-        char names[NAMES];
         if (runs++ == RUNS_MOST) {
             nest_strbuf_add(out, ", …");
             break;
@@ -50,6 +49,7 @@ static void add_runs(const struct nest_cluster *cluster, int l, int indent, stru
                            times, runs == 1 ? first : "", size_of(cluster, l, g),
                            cluster->mixed || runs == 1 ? " " : "");
         if (cluster->mixed) {
+            char names[NAMES];
             nest_strbuf_add(
                 out, nest_kinds_format(cluster, kinds_of(cluster, l, g), names, sizeof names));
         } else {

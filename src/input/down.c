@@ -53,7 +53,7 @@ static bool split_entry(const char *begin, const char *end, struct entry *out)
     }
     out->name = begin;
     out->length = (size_t)(at - begin);
-    return out->length > 0;
+    return at > begin;
 }
 
 /* The name itself or its plural. */
@@ -132,6 +132,11 @@ static bool read_entry(const struct nest_cluster_spec *cluster, const char *begi
                         entry.first > entry.last ? "the range of %s %" PRId64 " runs backwards"
                                                  : "there is no %s %" PRId64,
                         name, entry.last);
+        return false;
+    }
+    if (entry.first == 0 && entry.last == groups - 1) {
+        nest_errors_add(errors, mark, "down", "leave something to plan on",
+                        "every device of the cluster is down");
         return false;
     }
     *out = (struct nest_down){level, entry.first, entry.last};

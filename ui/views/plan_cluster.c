@@ -82,9 +82,14 @@ static void draw_heading(const struct nest_plan_draw *draw, struct nest_rect rec
     const int used =
         nest_canvas_text(draw->canvas, rect.x, rect.y, columns->name, NEST_ROLE_HEADING, "CLUSTER");
     if (cluster->intact) {
-        (void)nest_canvas_printf(draw->canvas, rect.x + used + 1, rect.y, columns->name - used - 1,
-                                 NEST_ROLE_WARN, "%" PRId64 " down",
-                                 cluster->intact->devices - cluster->devices);
+        const int64_t down = cluster->intact->devices - cluster->devices;
+        const int room = columns->name - used - 1;
+        char text[TEXT];
+        const int length = snprintf(text, sizeof text, "%" PRId64 " down", down);
+        if (length > room) {
+            (void)snprintf(text, sizeof text, "-%" PRId64, down);
+        }
+        (void)nest_canvas_text(draw->canvas, rect.x + used + 1, rect.y, room, NEST_ROLE_WARN, text);
     }
     for (int i = 0; i < COLUMNS; i++) {
         nest_canvas_right(draw->canvas, columns->x[i], rect.y, columns->width[i], NEST_ROLE_DIM,
