@@ -135,20 +135,21 @@ static int64_t live_unit(const struct nest_problem *problem, int64_t layer)
     return problem->train.framework == NEST_DEEPSPEED && layer > most ? most : layer;
 }
 
-static void set_state(const struct nest_problem *problem, const struct nest_layer_work *work,
-                      const struct nest_strategy *s, struct nest_layer_cost *out)
+void nest_layer_state(const struct nest_problem *problem, int64_t dense_params,
+                      int64_t expert_params, const struct nest_strategy *s,
+                      struct nest_layer_cost *out)
 {
     const struct nest_state_bytes bytes = nest_state_bytes(&problem->train);
     const int64_t dense = nest_dense_shard(s);
     const int64_t expert = nest_expert_shard(s);
-    const int64_t whole = work->dense + work->expert;
-    const int64_t part = divided(work->dense, dense) + divided(work->expert, expert);
+    const int64_t whole = dense_params + expert_params;
+    const int64_t part = divided(dense_params, dense) + divided(expert_params, expert);
     out->weights = bytes.weight * (s->zero >= 3 ? part : whole);
     out->gradients = bytes.gradient * (s->zero >= 2 ? part : whole);
     out->optimizer = bytes.optimizer * (s->zero >= 1 ? part : whole);
     out->optimized = s->zero >= 1 ? part : whole;
-    out->dense_sync = work->dense;
-    out->expert_sync = work->expert;
+    out->dense_sync = dense_params;
+    out->expert_sync = expert_params;
     /* One unit is live unsharded: its gradients, and under ZeRO 3 its weights and the next one's,
      * which are fetched ahead. */
     if (dense * expert > 1) {
@@ -198,7 +199,7 @@ static void price_passes(const struct messages *m, struct passes *out)
     forward(m, &out->fw);
     backward(m, &out->bw);
     out->zero = zero_time(m);
-    set_state(m->problem, m->work, m->strategy, &out->state);
+    nest_layer_state(m->problem, m->work->dense, m->work->expert, m->strategy, &out->state);
 }
 
 /* A part of a layer's time: a layer's parts together stay within NEST_PS_MAX. */

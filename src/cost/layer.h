@@ -61,6 +61,12 @@ const struct nest_profile_entry *nest_profile_entry_at(const struct nest_profile
 void nest_layer_work(const struct nest_problem *problem, const struct nest_layer_kind *kind,
                      const struct nest_strategy *strategy, struct nest_layer_work *out);
 
+/* What so many parameters on a device need under the strategy's ZeRO stage: sets the weights,
+ * gradients, optimizer, gathered and once-per-step fields of out alone. Pure. */
+void nest_layer_state(const struct nest_problem *problem, int64_t dense_params,
+                      int64_t expert_params, const struct nest_strategy *strategy,
+                      struct nest_layer_cost *out);
+
 /* Prices the work at a place: adds every communication, the ZeRO stage and the recompute mode.
  * Pure. */
 void nest_layer_price(const struct nest_problem *problem, const struct nest_layer_work *work,

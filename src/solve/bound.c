@@ -35,7 +35,7 @@ bool nest_bounds_init(struct nest_bounds *bounds, const struct nest_space *space
     *bounds = (struct nest_bounds){.space = space,
                                    .problem = *space->problem,
                                    .bulk = longest_run(model),
-                                   .least = NEST_NEW(arena, nest_ps, model->kinds)};
+                                   .kind = NEST_NEW(arena, struct nest_kind_bound, model->kinds)};
     nest_reach_init(space->problem->cluster, &bounds->reach);
     bounds->problem.cluster = &bounds->reach.cluster;
     if (space->problem->overrides) {
@@ -52,36 +52,37 @@ bool nest_bounds_init(struct nest_bounds *bounds, const struct nest_space *space
         nest_override_drop(&bounds->timing_overrides, NEST_HOOK_RESERVE);
         bounds->timing.overrides = &bounds->timing_overrides;
     }
-    return bounds->least;
+    return bounds->kind;
 }
 
-/* Communicators of a family. With equal innermost groups every position is a multiple of tp (of a,
- * for CP) if that divides those, because block widths, spans and group boundaries are. */
-static void place_family(const struct nest_bounds *bounds, const struct nest_strategy *s,
-                         const struct nest_where *where, struct nest_placement *out)
+/* With equal innermost groups every position is a multiple of tp (of a, for CP) if that divides
+ * those, because block widths, spans and group boundaries are. */
+static void place_tensors(const struct nest_bounds *bounds, const struct nest_strategy *s,
+                          const struct nest_where *where, struct nest_placement *out)
 {
     const struct nest_reach *reach = &bounds->reach;
     const int64_t inner = reach->cluster.level[0].capacity;
-    *out = nest_bounds_alone;
     out->tp = reach->tiled && inner % s->tp == 0 ? nest_reach_inside(s->tp)
                                                  : nest_reach_ring(reach, where, 1, s->tp);
     out->cp = reach->tiled && inner % nest_strategy_width(s) == 0
                   ? nest_reach_inside(s->cp)
                   : nest_reach_ring(reach, where, s->tp, s->cp);
-    out->ep = nest_reach_pairs(reach, where, s->etp, s->ep);
-    out->etp = nest_reach_ring(reach, where, 1, s->etp);
 }
 
 /* Expert groups are etp * ep devices in a row of those that hold the stage: inside an innermost
  * group if they tile both it and the block. */
 static void place_experts(const struct nest_bounds *bounds, const struct nest_strategy *s,
-                          struct nest_placement *out)
+                          const struct nest_where *where, struct nest_placement *out)
 {
+    const struct nest_reach *reach = &bounds->reach;
     const int64_t group = s->etp * s->ep;
-    if (bounds->reach.tiled && bounds->reach.cluster.level[0].capacity % group == 0 &&
-        nest_strategy_width(s) * s->dp_in % group == 0) {
+    if (where->block > 0 && where->block % group == 0 && reach->tiled &&
+        reach->cluster.level[0].capacity % group == 0) {
         out->ep = nest_reach_inside(s->ep);
         out->etp = nest_reach_inside(s->etp);
+    } else {
+        out->ep = nest_reach_pairs(reach, where, s->etp, s->ep);
+        out->etp = nest_reach_ring(reach, where, 1, s->etp);
     }
 }
 
@@ -94,15 +95,14 @@ void nest_bounds_place(const struct nest_bounds *bounds, const struct nest_strat
     const int64_t block = nest_strategy_width(s) * s->dp_in;
     const struct nest_where where = {
         .devices = s->tp * members, .block = pp > 0 ? block : 0, .pitch = pp * block};
-    place_family(bounds, s, &where, out);
+    *out = nest_bounds_alone;
+    place_tensors(bounds, s, &where, out);
     out->dense = nest_reach_ring(reach, &where, s->tp, members);
     out->shard = nest_reach_ring(reach, &where, s->tp, shard);
     out->replicate = nest_reach_ring(reach, &where, s->tp * shard, members / shard);
     if (bounds->problem.model->spec->experts > 1) {
+        place_experts(bounds, s, &where, out);
         out->expert = nest_reach_ring(reach, &where, s->ep * s->etp, nest_expert_copies(s));
-    }
-    if (pp > 0) {
-        place_experts(bounds, s, out);
     }
 }
 
@@ -153,42 +153,49 @@ static nest_ps sum_of(nest_ps sum, int count, nest_ps time)
     return sum + part < NEST_PS_MAX ? sum + part : NEST_PS_MAX;
 }
 
-/* Lowers the least time of each kind of layer, and of the bulk by mode, to that of one width. */
-static void price_kinds(const struct nest_bounds *bounds, const struct nest_strategy *strategy,
-                        int widths, struct nest_bound *out)
+/* Communicators of a family with stages of one width: dp is not known. */
+static void place_family(const struct nest_bounds *bounds, const struct nest_strategy *s,
+                         int widths, struct nest_placement *out)
 {
-    const struct nest_model *model = bounds->problem.model;
-    const struct nest_space *space = bounds->space;
-    const int bulk = model->run[bounds->bulk].kind;
-    const int64_t width = nest_strategy_width(strategy);
-    const int64_t group = strategy->ep * strategy->etp;
-    const struct nest_where where = {.devices = width > group ? width : group};
-    struct nest_placement placement;
-    if (nest_override_has(bounds->problem.overrides, NEST_HOOK_LOAD)) {
-        ask_rules(bounds, strategy, out);
-    }
-    place_family(bounds, strategy, &where, &placement);
+    const struct nest_where stage = {.devices = nest_strategy_width(s)};
+    const struct nest_where group = {.devices = s->ep * s->etp};
+    *out = nest_bounds_alone;
+    place_tensors(bounds, s, &stage, out);
+    place_experts(bounds, s, &group, out);
     if (widths > 1) {
         /* Positions are multiples of no one width: groups may lie anywhere. */
-        placement.tp = nest_reach_ring(&bounds->reach, &where, 1, strategy->tp);
-        placement.cp = nest_reach_ring(&bounds->reach, &where, strategy->tp, strategy->cp);
+        out->tp = nest_reach_ring(&bounds->reach, &stage, 1, s->tp);
+        out->cp = nest_reach_ring(&bounds->reach, &stage, s->tp, s->cp);
     }
-    for (int k = 0; k < model->kinds; k++) {
+}
+
+/* Without experts a layer costs the same whatever ep and etp are, unless an override says else. */
+static bool is_priced(const struct nest_bounds *bounds, const struct nest_layer_kind *kind,
+                      const struct nest_kind_bound *known, const struct nest_strategy *s)
+{
+    return !kind->moe && !bounds->problem.overrides && known->strategy.tp == s->tp &&
+           known->strategy.cp == s->cp && known->strategy.sp == s->sp &&
+           known->strategy.micro_batch == s->micro_batch;
+}
+
+static void price_kind(const struct nest_bounds *bounds, const struct nest_bound *bound,
+                       const struct nest_strategy *s, const struct nest_placement *placement, int k)
+{
+    const struct nest_layer_kind *kind = &bounds->problem.model->kind[k];
+    struct nest_kind_bound *out = &bounds->kind[k];
+    if (!is_priced(bounds, kind, out, s)) {
         struct nest_layer_cost cost[NEST_RECOMPUTES];
-        struct nest_layer_work work;
-        nest_layer_work(&bounds->timing, &model->kind[k], strategy, &work);
-        nest_layer_price_modes(&bounds->timing, &work, strategy, &placement, cost);
-        for (int m = 0; m < space->modes; m++) {
-            const enum nest_recompute mode = space->mode[m];
-            const nest_ps time = nest_bounds_time(out, mode, &cost[mode]);
-            bounds->least[k] = lesser(bounds->least[k], time);
-            out->bulk_time[m] = k == bulk ? lesser(out->bulk_time[m], time) : out->bulk_time[m];
+        out->strategy = *s;
+        nest_layer_work(&bounds->timing, kind, s, &out->work);
+        nest_layer_price_modes(&bounds->timing, &out->work, s, placement, cost);
+        for (int m = 0; m < bounds->space->modes; m++) {
+            const enum nest_recompute mode = bounds->space->mode[m];
+            out->time[m] = nest_bounds_time(bound, mode, &cost[mode]);
         }
-        const int64_t boundary = nest_boundary_bytes(&bounds->problem, &model->kind[k], strategy);
-        out->boundary = boundary < out->boundary ? boundary : out->boundary;
-        out->work = k == bulk ? work : out->work;
-        out->first = k == model->run[0].kind ? work : out->first;
-        out->last = k == model->run[model->runs - 1].kind ? work : out->last;
+        out->boundary = nest_boundary_bytes(&bounds->problem, kind, s);
+    }
+    for (int m = 0; m < bounds->space->modes; m++) {
+        out->least = lesser(out->least, out->time[m]);
     }
 }
 
@@ -204,6 +211,31 @@ static bool ends_alone(const struct nest_model *model)
     return !model->cuts || model->cuts->first[n] - model->cuts->first[n - 1] == 1;
 }
 
+/* Lowers the least time of each kind of layer, and of the bulk by mode, to that of one width. */
+static void price_width(const struct nest_bounds *bounds, const struct nest_strategy *strategy,
+                        int widths, struct nest_bound *out)
+{
+    const struct nest_model *model = bounds->problem.model;
+    const struct nest_kind_bound *bulk = &bounds->kind[model->run[bounds->bulk].kind];
+    const int last = model->runs - 1;
+    struct nest_placement placement;
+    if (nest_override_has(bounds->problem.overrides, NEST_HOOK_LOAD)) {
+        ask_rules(bounds, strategy, out);
+    }
+    place_family(bounds, strategy, widths, &placement);
+    for (int k = 0; k < model->kinds; k++) {
+        price_kind(bounds, out, strategy, &placement, k);
+        const int64_t boundary = bounds->kind[k].boundary;
+        out->boundary = boundary < out->boundary ? boundary : out->boundary;
+    }
+    for (int m = 0; m < bounds->space->modes; m++) {
+        out->bulk_time[m] = lesser(out->bulk_time[m], bulk->time[m]);
+    }
+    out->work = bulk->work;
+    out->first = bounds->kind[model->run[0].kind].work;
+    out->last = bounds->kind[model->run[last].kind].work;
+}
+
 /* Every layer on a stage of the width that suits it best: with several widths, the least of each
  * layer and not of their sums. */
 void nest_bound_family(const struct nest_bounds *bounds, const struct nest_family *family,
@@ -215,7 +247,7 @@ void nest_bound_family(const struct nest_bounds *bounds, const struct nest_famil
                                .has_last = bounds->bulk < model->runs - 1 && ends_alone(model),
                                .boundary = INT64_MAX};
     for (int k = 0; k < model->kinds; k++) {
-        bounds->least[k] = NEST_PS_MAX;
+        bounds->kind[k].least = NEST_PS_MAX;
     }
     for (int m = 0; m < NEST_RECOMPUTES; m++) {
         out->bulk_time[m] = NEST_PS_MAX;
@@ -223,14 +255,16 @@ void nest_bound_family(const struct nest_bounds *bounds, const struct nest_famil
     for (int w = 0; w < family->widths; w++) {
         struct nest_strategy strategy = family->strategy;
         strategy.tp = family->tp[w];
-        price_kinds(bounds, &strategy, family->widths, out);
+        price_width(bounds, &strategy, family->widths, out);
     }
+    /* Whether every cut of a graph is crossed by a tensor is not known. */
+    const bool linked = family->widths == 1 && !model->cuts && !model->crossing;
     out->link =
-        family->widths > 1 || out->composed
+        !linked || out->composed
             ? 0
             : nest_bounds_link(bounds, nest_strategy_width(&family->strategy), out->boundary);
     for (int i = 0; i < model->runs; i++) {
-        const nest_ps least = bounds->least[model->run[i].kind];
+        const nest_ps least = bounds->kind[model->run[i].kind].least;
         const int count = model->run[i].count;
         out->total = sum_of(out->total, count, least);
         out->front =

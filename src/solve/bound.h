@@ -16,6 +16,15 @@
 #include "solve/enumerate.h"
 #include "solve/reach.h"
 
+/* One kind of layer under one strategy, and under all widths of a family. */
+struct nest_kind_bound {
+    struct nest_strategy strategy; /* tp, cp, sp and micro batch of the last call */
+    struct nest_layer_work work;
+    nest_ps time[NEST_RECOMPUTES]; /* by index of nest_space.mode */
+    int64_t boundary;              /* bytes of the tensor behind it */
+    nest_ps least;                 /* over modes and widths */
+};
+
 /* A space seen through its least costs. */
 struct nest_bounds {
     const struct nest_space *space;
@@ -25,8 +34,8 @@ struct nest_bounds {
     bool asks_memory;           /* an override has a say in memory: it is asked as late as can be */
     struct nest_problem timing; /* problem without that; for its times only */
     struct nest_overrides timing_overrides;
-    int bulk;       /* the longest run of equal layers */
-    nest_ps *least; /* [kinds] scratch */
+    int bulk;                     /* the longest run of equal layers */
+    struct nest_kind_bound *kind; /* [kinds] scratch */
 };
 
 /* In place: not to be copied. Borrows space, takes scratch from arena. False: memory is out. */

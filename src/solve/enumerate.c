@@ -1,26 +1,6 @@
 #include "solve/enumerate.h"
 
-#include <stdlib.h>
-
-#include "plan/rules.h"
-
-enum { TP_MAX = 64, CP_MAX = 16, MICRO_BATCH_MAX = 16, CANDIDATES_MAX = 4096 };
-
-/* The candidates of one choice. */
-struct values {
-    int count;
-    int64_t value[CANDIDATES_MAX];
-};
-
-/* The families under construction, and the lists they are made from. */
-struct maker {
-    const struct nest_problem *problem;
-    struct nest_arena *arena;
-    struct nest_space *space;
-    int capacity;
-    bool failed;
-    struct values tp, cp, ep, etp, micro_batch, dp;
-};
+#include "solve/families.h"
 
 bool nest_pin_allows(const struct nest_pin *pin, int64_t value)
 {
@@ -37,278 +17,6 @@ static bool allows(const struct nest_problem *problem, enum nest_pin_key key, in
     return nest_pin_allows(&problem->pins.pin[key], value);
 }
 
-static void add(struct values *values, int64_t value)
-{
-    if (values->count < CANDIDATES_MAX) {
-        values->value[values->count++] = value;
-    }
-}
-
-static int compare_int64(const void *a, const void *b)
-{
-    const int64_t x = *(const int64_t *)a;
-    const int64_t y = *(const int64_t *)b;
-    return (x > y) - (x < y);
-}
-
-/* The divisors of n up to most, ascending. */
-static void divisors(int64_t n, int64_t most, struct values *out)
-{
-    out->count = 0;
-    for (int64_t d = 1; d * d <= n; d++) {
-        if (n % d == 0) {
-            if (d <= most) {
-                add(out, d);
-            }
-            if (n / d != d && n / d <= most) {
-                add(out, n / d);
-            }
-        }
-    }
-    qsort(out->value, (size_t)out->count, sizeof *out->value, compare_int64);
-}
-
-static void counting(int64_t most, struct values *out)
-{
-    out->count = 0;
-    for (int64_t v = 1; v <= most; v++) {
-        add(out, v);
-    }
-}
-
-static void powers_of_two(int64_t most, struct values *out)
-{
-    out->count = 0;
-    for (int64_t v = 1; v <= most; v *= 2) {
-        add(out, v);
-    }
-}
-
-/* Replaces the candidates by what the pin lists, from 1 to most. False when it is free. */
-static bool pinned(const struct nest_problem *problem, enum nest_pin_key key, int64_t most,
-                   struct values *out)
-{
-    const struct nest_pin *pin = &problem->pins.pin[key];
-    if (pin->count == 0) {
-        return false;
-    }
-    out->count = 0;
-    for (int i = 0; i < pin->count; i++) {
-        const int64_t low = pin->range[i].low > 1 ? pin->range[i].low : 1;
-        const int64_t high = pin->range[i].high < most ? pin->range[i].high : most;
-        for (int64_t v = low; v <= high; v++) {
-            add(out, v);
-        }
-    }
-    qsort(out->value, (size_t)out->count, sizeof *out->value, compare_int64);
-    int kept = 0;
-    for (int i = 0; i < out->count; i++) {
-        if (kept == 0 || out->value[i] != out->value[kept - 1]) {
-            out->value[kept++] = out->value[i];
-        }
-    }
-    out->count = kept;
-    return true;
-}
-
-static void measured_widths(const struct nest_model_spec *model, struct values *out)
-{
-    out->count = 0;
-    for (int e = 0; e < model->profile[0].entries; e++) {
-        add(out, model->profile[0].entry[e].tp);
-    }
-}
-
-static void list_candidates(struct maker *m)
-{
-    const struct nest_problem *problem = m->problem;
-    const struct nest_model_spec *model = problem->model->spec;
-    const int64_t devices = problem->cluster->devices;
-    const bool profiled = model->profile_layers > 0;
-    if (!pinned(problem, NEST_PIN_TP, devices, &m->tp)) {
-        if (profiled) {
-            measured_widths(model, &m->tp);
-        } else {
-            divisors(model->heads > 0 ? model->heads : 1, TP_MAX, &m->tp);
-        }
-    }
-    if (!pinned(problem, NEST_PIN_CP, devices, &m->cp)) {
-        powers_of_two(profiled ? 1 : CP_MAX, &m->cp);
-    }
-    if (!pinned(problem, NEST_PIN_EP, devices, &m->ep)) {
-        divisors(model->experts > 1 ? model->experts : 1, devices, &m->ep);
-    }
-    if (!pinned(problem, NEST_PIN_MICRO_BATCH, problem->train.global_batch, &m->micro_batch)) {
-        powers_of_two(profiled ? 1 : MICRO_BATCH_MAX, &m->micro_batch);
-    }
-}
-
-static bool append_family(struct maker *m, const struct nest_family *family)
-{
-    if (m->space->families == m->capacity) {
-        const int capacity = m->capacity ? 2 * m->capacity : 64;
-        struct nest_family *grown = NEST_NEW(m->arena, struct nest_family, capacity);
-        if (!grown) {
-            m->failed = true;
-            return false;
-        }
-        for (int i = 0; i < m->space->families; i++) {
-            grown[i] = m->space->family[i];
-        }
-        m->space->family = grown;
-        m->capacity = capacity;
-    }
-    m->space->family[m->space->families++] = *family;
-    return true;
-}
-
-static bool legal_width(const struct maker *m, const struct nest_family *family, int64_t tp,
-                        int64_t dp)
-{
-    struct nest_strategy s = family->strategy;
-    s.tp = tp;
-    s.dp_in = dp;
-    s.shard = dp * s.cp;
-    return nest_rules_check(m->problem, &s, 1, NULL);
-}
-
-/* A family of one width, with every dp that is legal for one stage. */
-static void keep_family(struct maker *m, struct nest_family family)
-{
-    int64_t *dp = NEST_NEW(m->arena, int64_t, m->dp.count);
-    m->failed = m->failed || !dp;
-    for (int i = 0; dp && i < m->dp.count; i++) {
-        if (legal_width(m, &family, family.tp[0], m->dp.value[i])) {
-            dp[family.dps++] = m->dp.value[i];
-        }
-    }
-    family.dp = dp;
-    if (family.dps > 0) {
-        (void)append_family(m, &family);
-    }
-}
-
-/* Families of mixed widths, one for each dp: which widths are legal depends on it. */
-static void keep_mixed(struct maker *m, const struct nest_family *all)
-{
-    for (int i = 0; i < m->dp.count; i++) {
-        struct nest_family family = *all;
-        int64_t *dp = NEST_NEW(m->arena, int64_t, 1);
-        if (!dp) {
-            m->failed = true;
-            return;
-        }
-        *dp = m->dp.value[i];
-        family.dp = dp;
-        family.dps = 1;
-        family.widths = 0;
-        for (int w = 0; w < all->widths; w++) {
-            if (legal_width(m, &family, all->tp[w], *dp)) {
-                family.tp[family.widths++] = all->tp[w];
-            }
-        }
-        family.strategy.tp = family.tp[0];
-        if (family.widths > 0 && !append_family(m, &family)) {
-            return;
-        }
-    }
-}
-
-/* Every dp that divides what the micro batch leaves of the global batch; where it may be ragged,
- * every one that has a microbatch for each replica. */
-static void list_dp(struct maker *m, const struct nest_family *family)
-{
-    const int64_t batch = m->problem->train.global_batch;
-    const int64_t micro_batch = family->strategy.micro_batch;
-    m->dp.count = 0;
-    const int64_t most = m->problem->cluster->devices / (family->tp[0] * family->strategy.cp);
-    if (m->problem->allow_ragged_batch) {
-        counting(batch / micro_batch < most ? batch / micro_batch : most, &m->dp);
-    } else if (batch % micro_batch == 0) {
-        divisors(batch / micro_batch, most, &m->dp);
-    }
-    int kept = 0;
-    for (int i = 0; i < m->dp.count; i++) {
-        if (allows(m->problem, NEST_PIN_DP, m->dp.value[i])) {
-            m->dp.value[kept++] = m->dp.value[i];
-        }
-    }
-    m->dp.count = kept;
-}
-
-/* Families of one tp and cp: over ep, etp, sp and the micro batch. */
-static void make_families(struct maker *m, struct nest_family family)
-{
-    struct nest_strategy *s = &family.strategy;
-    const int64_t widest = family.tp[family.widths - 1];
-    const bool experts = m->problem->model->spec->experts > 1;
-    if (!pinned(m->problem, NEST_PIN_ETP, widest, &m->etp)) {
-        divisors(experts ? widest : 1, widest, &m->etp);
-    }
-    for (int e = 0; e < m->ep.count; e++) {
-        for (int t = 0; t < m->etp.count; t++) {
-            for (int sp = 0; sp <= (widest > 1 ? 1 : 0); sp++) {
-                if (!allows(m->problem, NEST_PIN_SP, sp)) {
-                    continue;
-                }
-                for (int b = 0; b < m->micro_batch.count; b++) {
-                    s->ep = m->ep.value[e];
-                    s->etp = m->etp.value[t];
-                    s->sp = sp != 0;
-                    s->micro_batch = m->micro_batch.value[b];
-                    list_dp(m, &family);
-                    if (m->problem->allow_stage_tp) {
-                        keep_mixed(m, &family);
-                    } else {
-                        keep_family(m, family);
-                    }
-                }
-            }
-        }
-    }
-}
-
-static const struct nest_strategy least = {
-    .tp = 1,
-    .cp = 1,
-    .ep = 1,
-    .etp = 1,
-    .micro_batch = 1,
-    .virtual_stages = 1,
-    .shard = 1,
-    .dp_in = 1,
-    .dp_out = 1,
-};
-
-/* With stage_tp all widths go into one family. */
-static void make_mixed(struct maker *m, int64_t cp)
-{
-    struct nest_family family = {.strategy = least};
-    family.strategy.cp = cp;
-    for (int t = 0; t < m->tp.count && family.widths < NEST_WIDTHS_MAX; t++) {
-        family.tp[family.widths++] = m->tp.value[t];
-    }
-    if (family.widths > 0) {
-        make_families(m, family);
-    }
-}
-
-static void make_all(struct maker *m)
-{
-    for (int c = 0; c < m->cp.count; c++) {
-        if (m->problem->allow_stage_tp) {
-            make_mixed(m, m->cp.value[c]);
-            continue;
-        }
-        for (int t = 0; t < m->tp.count; t++) {
-            struct nest_family family = {.strategy = least, .widths = 1, .tp = {m->tp.value[t]}};
-            family.strategy.tp = m->tp.value[t];
-            family.strategy.cp = m->cp.value[c];
-            make_families(m, family);
-        }
-    }
-}
-
 int nest_space_deal(const struct nest_space *space, int pp, int64_t virtual_stages,
                     bool short_first, bool short_last)
 {
@@ -323,67 +31,79 @@ int nest_space_deal(const struct nest_space *space, int pp, int64_t virtual_stag
     return thin_first || thin_last ? 0 : (int)columns;
 }
 
-/* M >= pp and M mod pp = 0, enough blocks: the rules of interleaving (see plan/rules.c). */
-static bool legal_grid(const struct nest_space *space, const struct nest_family *family,
-                       const struct nest_grid *grid)
+/* Some of the four ways to deal the blocks out is possible. */
+static bool can_deal(const struct nest_space *space, int pp, int64_t v)
 {
-    const int64_t v = grid->virtual_stages;
-    if (v == 1) {
-        return true;
+    return nest_space_deal(space, pp, v, false, false) ||
+           nest_space_deal(space, pp, v, false, true) ||
+           nest_space_deal(space, pp, v, true, false) || nest_space_deal(space, pp, v, true, true);
+}
+
+/* Lists the numbers of stages and, for each, of chunks. They depend on the model and the pins. */
+static bool list_stages(struct nest_space *space, struct nest_arena *arena)
+{
+    const struct nest_problem *problem = space->problem;
+    const int layers = problem->model->layers;
+    int capacity = 0;
+    for (int pp = 2; pp <= layers; pp++) {
+        capacity += (space->blocks + 2) / pp;
     }
-    if (!nest_space_deal(space, grid->pp, v, false, false) &&
-        !nest_space_deal(space, grid->pp, v, false, true) &&
-        !nest_space_deal(space, grid->pp, v, true, false) &&
-        !nest_space_deal(space, grid->pp, v, true, true)) {
+    space->depth = NEST_NEW(arena, struct nest_depth, layers);
+    int *chunks = NEST_NEW(arena, int, capacity + 1);
+    if (!space->depth || !chunks) {
         return false;
     }
-    const int64_t m =
-        nest_problem_microbatches(space->problem, family->strategy.micro_batch, grid->dp);
-    return m >= grid->pp && m % grid->pp == 0;
-}
-
-static bool each_chunking(const struct nest_space *space, const struct nest_family *family,
-                          struct nest_grid *grid,
-                          bool (*visit)(void *context, const struct nest_grid *grid), void *context)
-{
-    const struct nest_problem *problem = space->problem;
-    const bool plain = family->widths > 1 || problem->allow_stage_zero || grid->pp == 1;
-    const int64_t most = plain ? 1 : (space->blocks + 2) / grid->pp;
-    for (grid->virtual_stages = 1; grid->virtual_stages <= most || grid->virtual_stages == 1;
-         grid->virtual_stages++) {
-        if (allows(problem, NEST_PIN_VIRTUAL_STAGES, grid->virtual_stages) &&
-            legal_grid(space, family, grid) && !visit(context, grid)) {
-            return false;
+    for (int pp = 1; pp <= layers; pp++) {
+        if (!allows(problem, NEST_PIN_PP, pp)) {
+            continue;
+        }
+        struct nest_depth *depth = &space->depth[space->depths++];
+        *depth = (struct nest_depth){.pp = pp, .chunks = chunks};
+        for (int v = 2; pp > 1 && v <= (space->blocks + 2) / pp; v++) {
+            if (allows(problem, NEST_PIN_VIRTUAL_STAGES, v) && can_deal(space, pp, v)) {
+                *chunks++ = v;
+                depth->count++;
+            }
         }
     }
     return true;
 }
 
-/* Every pp and v of the grid's dp. */
-static bool each_stages(const struct nest_space *space, const struct nest_family *family,
-                        struct nest_grid *grid,
-                        bool (*visit)(void *context, const struct nest_grid *grid), void *context)
+/* How many of the depth's numbers of chunks are legal: M >= pp and M mod pp = 0, the rule of
+ * interleaving (see plan/rules.c). */
+static int legal_chunks(const struct nest_space *space, const struct nest_family *family,
+                        const struct nest_depth *depth, int64_t dp)
 {
-    const struct nest_problem *problem = space->problem;
-    const int64_t room =
-        problem->cluster->devices / (family->tp[0] * family->strategy.cp * grid->dp);
-    const int64_t most = room < problem->model->layers ? room : problem->model->layers;
-    for (grid->pp = 1; grid->pp <= most; grid->pp++) {
-        if (allows(problem, NEST_PIN_PP, grid->pp) &&
-            !each_chunking(space, family, grid, visit, context)) {
-            return false;
-        }
-    }
-    return true;
+    const int64_t m = nest_problem_microbatches(space->problem, family->strategy.micro_batch, dp);
+    const bool plain = family->widths > 1 || space->problem->allow_stage_zero;
+    return !plain && m >= depth->pp && m % depth->pp == 0 ? depth->count : 0;
 }
 
-bool nest_space_each_grid(const struct nest_space *space, const struct nest_family *family,
-                          bool (*visit)(void *context, const struct nest_grid *grid), void *context)
+/* The most stages that the devices have room for. */
+static int64_t most_stages(const struct nest_space *space, const struct nest_family *family,
+                           int64_t dp)
 {
-    for (int d = 0; d < family->dps; d++) {
-        struct nest_grid grid = {.dp = family->dp[d]};
-        if (!each_stages(space, family, &grid, visit, context)) {
+    return space->problem->cluster->devices / (family->tp[0] * family->strategy.cp * dp);
+}
+
+bool nest_space_each_stages(const struct nest_space *space, const struct nest_family *family,
+                            int64_t dp, bool (*visit)(void *context, const struct nest_grid *grid),
+                            void *context)
+{
+    const bool whole = allows(space->problem, NEST_PIN_VIRTUAL_STAGES, 1);
+    const int64_t most = most_stages(space, family, dp);
+    for (int i = 0; i < space->depths && space->depth[i].pp <= most; i++) {
+        const struct nest_depth *depth = &space->depth[i];
+        const int chunks = legal_chunks(space, family, depth, dp);
+        struct nest_grid grid = {.dp = dp, .virtual_stages = 1, .pp = depth->pp};
+        if (whole && !visit(context, &grid)) {
             return false;
+        }
+        for (int v = 0; v < chunks; v++) {
+            grid.virtual_stages = depth->chunks[v];
+            if (!visit(context, &grid)) {
+                return false;
+            }
         }
     }
     return true;
@@ -501,13 +221,6 @@ bool nest_space_each_sharding(const struct nest_space *space, const struct nest_
     return true;
 }
 
-static bool count_grid(void *context, const struct nest_grid *grid)
-{
-    (void)grid;
-    ++*(int64_t *)context;
-    return true;
-}
-
 static bool count_one(void *context, const struct nest_strategy *strategy)
 {
     (void)strategy;
@@ -515,21 +228,24 @@ static bool count_one(void *context, const struct nest_strategy *strategy)
     return true;
 }
 
-/* Strategies of every grid: the choices of sharding and order depend on dp alone. */
-static void count_family(struct nest_space *space, const struct nest_family *family)
+/* The choices of sharding and order depend on dp alone. */
+int64_t nest_space_count(const struct nest_space *space, const struct nest_family *family,
+                         int64_t dp)
 {
-    for (int d = 0; d < family->dps; d++) {
-        struct nest_grid grid = {.dp = family->dp[d], .virtual_stages = 1, .pp = 1};
-        struct nest_strategy strategy = family->strategy;
-        int64_t shardings = 0;
-        int64_t orders = 0;
-        int64_t grids = 0;
-        strategy.dp_in = grid.dp;
-        (void)nest_space_each_sharding(space, family, &grid, count_one, &shardings);
-        (void)nest_space_each_order(space, &strategy, count_one, &orders);
-        (void)each_stages(space, family, &grid, count_grid, &grids);
-        space->strategies += shardings * orders * grids;
+    const struct nest_grid grid = {.dp = dp, .virtual_stages = 1, .pp = 1};
+    struct nest_strategy strategy = family->strategy;
+    int64_t shardings = 0;
+    int64_t orders = 0;
+    int64_t grids = 0;
+    strategy.dp_in = dp;
+    (void)nest_space_each_sharding(space, family, &grid, count_one, &shardings);
+    (void)nest_space_each_order(space, &strategy, count_one, &orders);
+    const int whole = allows(space->problem, NEST_PIN_VIRTUAL_STAGES, 1);
+    const int64_t most = most_stages(space, family, dp);
+    for (int i = 0; i < space->depths && space->depth[i].pp <= most; i++) {
+        grids += whole + legal_chunks(space, family, &space->depth[i], dp);
     }
+    return shardings * orders * grids;
 }
 
 /* The run of equal blocks between an embedding and a head, if that is what the model is. */
@@ -551,27 +267,13 @@ enum nest_status nest_space_build(const struct nest_problem *problem, struct nes
                                   struct nest_space *out)
 {
     *out = (struct nest_space){.problem = problem};
-    struct maker *m = calloc(1, sizeof *m);
-    if (!m) {
-        return NEST_NO_MEMORY;
-    }
-    m->problem = problem;
-    m->arena = arena;
-    m->space = out;
     for (int r = 0; r < NEST_RECOMPUTES; r++) {
         if (allows(problem, NEST_PIN_RECOMPUTE, r)) {
             out->mode[out->modes++] = (enum nest_recompute)r;
         }
     }
     find_blocks(problem->model, out);
-    list_candidates(m);
-    if (out->modes > 0) {
-        make_all(m);
-    }
-    for (int i = 0; i < out->families; i++) {
-        count_family(out, &out->family[i]);
-    }
-    const bool failed = m->failed;
-    free(m);
-    return failed ? NEST_NO_MEMORY : NEST_OK;
+    const bool made =
+        list_stages(out, arena) && (out->modes == 0 || nest_families_make(out, arena));
+    return made ? NEST_OK : NEST_NO_MEMORY;
 }

@@ -38,6 +38,13 @@ struct nest_family {
     const int64_t *dp; /* ascending; legal for the family with pp = 1 */
 };
 
+/* A number of stages that the pins and the model allow. */
+struct nest_depth {
+    int pp;
+    int count;
+    const int *chunks; /* [count] v > 1, ascending */
+};
+
 struct nest_space {
     const struct nest_problem *problem;
     int families;
@@ -45,8 +52,10 @@ struct nest_space {
     int modes;
     enum nest_recompute mode[NEST_RECOMPUTES]; /* ascending */
     int lead, trail;                           /* layers in front of and behind the blocks */
-    int blocks;         /* equal blocks in a row; 0: the model cannot be interleaved */
-    int64_t strategies; /* with pp: all that is legal */
+    int blocks; /* equal blocks in a row; 0: the model cannot be interleaved */
+    int depths;
+    struct nest_depth *depth; /* ascending */
+    int64_t strategies;       /* with pp: all that is legal */
 };
 
 /* One (dp, pp, v) of a family. */
@@ -69,10 +78,15 @@ bool nest_pin_allows(const struct nest_pin *pin, int64_t value);
 int nest_space_deal(const struct nest_space *space, int pp, int64_t virtual_stages,
                     bool short_first, bool short_last);
 
-/* Calls visit for every legal (dp, pp, v) of the family; stops early when it returns false. */
-bool nest_space_each_grid(const struct nest_space *space, const struct nest_family *family,
-                          bool (*visit)(void *context, const struct nest_grid *grid),
-                          void *context);
+/* Calls visit for every legal (pp, v) of one of the family's dp; stops early when it returns false.
+ */
+bool nest_space_each_stages(const struct nest_space *space, const struct nest_family *family,
+                            int64_t dp, bool (*visit)(void *context, const struct nest_grid *grid),
+                            void *context);
+
+/* Strategies, with pp, that the family has with the dp. */
+int64_t nest_space_count(const struct nest_space *space, const struct nest_family *family,
+                         int64_t dp);
 
 /* Calls visit for every ZeRO stage and shard group of the grid; dp_in is dp, span 0. */
 bool nest_space_each_sharding(const struct nest_space *space, const struct nest_family *family,

@@ -9,10 +9,12 @@ static bool is_switched(const struct nest_level *level)
 static const double GENEROUS = 1.0 + 1e-9;
 
 /* Level k of the relaxed cluster takes the best of level k and of level k + 1 as relaxed already. A
- * mesh offers all of its bandwidth to any groups, as a switch does. */
+ * level of own links is relaxed to one that joins any groups with all of its bandwidth, without
+ * detours. */
 static void relax(const struct nest_level *outer, struct nest_level *level)
 {
-    level->kind = is_switched(level) ? NEST_LEVEL_SWITCH : NEST_LEVEL_MESH;
+    level->kind = is_switched(level) ? NEST_LEVEL_SWITCH : NEST_LEVEL_FULLY_CONNECTED;
+    level->fanout = 1;
     level->oversubscription = 1.0;
     level->bandwidth *= GENEROUS;
     if (outer) {
@@ -22,11 +24,17 @@ static void relax(const struct nest_level *outer, struct nest_level *level)
     }
 }
 
-/* Whether every innermost group is as large as the largest. */
-static bool has_equal_innermost(const struct nest_cluster *cluster)
+/* Whether every innermost group is as large as the largest, whatever is selected. */
+static bool has_equal_innermost(const struct nest_cluster *whole)
 {
-    const struct nest_level *inner = &cluster->level[0];
-    return cluster->uniform || inner->groups * inner->capacity == cluster->devices;
+    bool equal = true;
+    for (int i = 0; i <= whole->selections; i++) {
+        const struct nest_cluster *cluster = nest_cluster_selected(whole, i);
+        const struct nest_level *inner = &cluster->level[0];
+        equal = equal && inner->capacity == whole->level[0].capacity &&
+                (cluster->uniform || inner->groups * inner->capacity == cluster->devices);
+    }
+    return equal;
 }
 
 void nest_reach_init(const struct nest_cluster *cluster, struct nest_reach *out)
@@ -42,13 +50,17 @@ void nest_reach_init(const struct nest_cluster *cluster, struct nest_reach *out)
     }
 }
 
+#define ONES                                                                                       \
+    {                                                                                              \
+        1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1                                                         \
+    }
+_Static_assert(NEST_MAX_LEVELS == 12, "a communicator of one member has ones at every level");
+
 struct nest_comm nest_reach_inside(int64_t size)
 {
-    struct nest_comm comm = {.size = size};
-    for (int k = 0; k < NEST_MAX_LEVELS; k++) {
-        comm.m[k] = comm.q[k] = comm.p[k] = comm.g[k] = 1;
-    }
-    comm.m[0] = size;
+    static const struct nest_comm one = {.size = 1, .m = ONES, .q = ONES, .p = ONES, .g = ONES};
+    struct nest_comm comm = one;
+    comm.size = comm.m[0] = size;
     return comm;
 }
 
@@ -82,9 +94,8 @@ static int64_t fewest_inside(const struct nest_reach *reach, const struct nest_w
     if (where->block == 0) {
         return spread;
     }
-    /* A block side by side touches no more groups than this, if none is smaller than another,
-     * whatever kinds of devices a plan may leave out. */
-    const int64_t touched = reach->cluster.uniform && reach->cluster.selections == 0
+    /* A block side by side touches no more groups than this, if none is smaller than another. */
+    const int64_t touched = reach->cluster.uniform
                                 ? (where->block + level->capacity - 2) / level->capacity + 1
                                 : level->groups;
     const int64_t together = divided(where->block, smaller(touched, level->groups));
@@ -103,6 +114,87 @@ static double best_rate(const struct nest_reach *reach, const struct nest_where 
     return best;
 }
 
+/* Flows that share an uplink of the relaxed level k, so that the rate becomes that of best_rate. */
+static int64_t flows_at(const struct nest_reach *reach, const struct nest_where *where, int k)
+{
+    const double whole = (double)reach->cluster.level[k - 1].capacity;
+    const double flows = whole * reach->cluster.level[k].bandwidth / best_rate(reach, where, k);
+    return flows > 1.0 ? (int64_t)flows : 1;
+}
+
+/* One divides the other. */
+static bool nested(int64_t a, int64_t b)
+{
+    return a % b == 0 || b % a == 0;
+}
+
+/* Blocks that consist of whole level-k groups: every block then starts at one, because spans and
+ * gaps are multiples of it too, and up to level k a communicator lies as if the stage's devices
+ * were numbered without gaps. Sets those levels, where strides and tiles fit the groups, and
+ * returns the first level that is not set. */
+static int set_known(const struct nest_reach *reach, const struct nest_where *where, int64_t stride,
+                     int64_t size, struct nest_comm *comm)
+{
+    const struct nest_cluster *cluster = &reach->cluster;
+    int64_t inside = 1; /* members in a group of the level before */
+    int k = 0;
+    comm->size = 1;
+    const bool regular = cluster->uniform && cluster->selections == 0;
+    for (; k < cluster->levels && regular && where->block > 0; k++) {
+        const int64_t capacity = cluster->level[k].capacity;
+        if (where->block % capacity != 0 || !nested(capacity, stride) ||
+            !nested(capacity, stride * size) || (k > 0 && !reach->sided[1])) {
+            break;
+        }
+        const int64_t most = stride * size <= capacity ? size
+                             : stride >= capacity      ? 1
+                                                       : capacity / stride;
+        comm->m[k] = most / inside;
+        comm->p[k] = inside;
+        comm->q[k] = k > 0 ? flows_at(reach, where, k) : 1;
+        comm->top = comm->m[k] > 1 ? k : comm->top;
+        comm->size = inside = most;
+    }
+    return k;
+}
+
+/* What is known of the inner levels, and of those outside that must be crossed the one that costs
+ * most. weight: the part of a buffer that each member sends, given how many of its communicator an
+ * inner group holds. */
+static struct nest_comm cross(const struct nest_reach *reach, const struct nest_where *where,
+                              int64_t stride, int64_t size,
+                              double (*weight)(int64_t most, int64_t size))
+{
+    struct nest_comm comm = nest_reach_inside(1);
+    if (size == 1) {
+        return comm;
+    }
+    int worst = 0;
+    int64_t held = 1;
+    double heaviest = 0.0;
+    const int known = set_known(reach, where, stride, size, &comm);
+    for (int k = known > 1 ? known : 1; k < reach->cluster.levels; k++) {
+        const int64_t most = most_inside(where, reach->cluster.level[k - 1].capacity, stride);
+        if (size <= most || !reach->sided[k]) {
+            continue;
+        }
+        const double sent = weight(most, size) / best_rate(reach, where, k);
+        if (sent > heaviest) {
+            heaviest = sent;
+            worst = k;
+            held = most;
+        }
+    }
+    if (worst > 0) {
+        comm.top = worst;
+        comm.m[worst] = worst == reach->cluster.levels - 1 ? divided(size, held) : 2;
+        comm.q[worst] = flows_at(reach, where, worst);
+        comm.p[worst] = held;
+        comm.size = size;
+    }
+    return comm;
+}
+
 static double striped(int64_t most, int64_t size)
 {
     (void)size;
@@ -114,40 +206,6 @@ static double outward(int64_t most, int64_t size)
     return 1.0 - (double)most / (double)size;
 }
 
-/* The level that costs most of those that must be crossed. weight: the part of a buffer that each
- * member sends, given how many of its communicator an inner group holds. */
-static struct nest_comm cross(const struct nest_reach *reach, const struct nest_where *where,
-                              int64_t stride, int64_t size,
-                              double (*weight)(int64_t most, int64_t size))
-{
-    struct nest_comm comm = nest_reach_inside(1);
-    double worst = 0.0;
-    for (int k = 1; k < reach->cluster.levels && size > 1; k++) {
-        const int64_t inner = reach->cluster.level[k - 1].capacity;
-        const int64_t most = most_inside(where, inner, stride);
-        if (size <= most || !reach->sided[k]) {
-            continue;
-        }
-        const double best = best_rate(reach, where, k);
-        const double sent = weight(most, size) / best;
-        if (sent > worst) {
-            const double flows = (double)inner * reach->cluster.level[k].bandwidth / best;
-            worst = sent;
-            comm = nest_reach_inside(1);
-            comm.size = size;
-            comm.top = k;
-            /* Pairs take no detour on a full mesh, which the relaxed mesh stands for as well. */
-            const bool certain =
-                k == reach->cluster.levels - 1 &&
-                (weight == striped || reach->cluster.level[k].kind == NEST_LEVEL_SWITCH);
-            comm.m[k] = certain ? divided(size, most) : 2;
-            comm.q[k] = flows > 1.0 ? (int64_t)flows : 1;
-            comm.p[k] = most;
-        }
-    }
-    return comm;
-}
-
 struct nest_comm nest_reach_ring(const struct nest_reach *reach, const struct nest_where *where,
                                  int64_t stride, int64_t size)
 {
@@ -157,5 +215,8 @@ struct nest_comm nest_reach_ring(const struct nest_reach *reach, const struct ne
 struct nest_comm nest_reach_pairs(const struct nest_reach *reach, const struct nest_where *where,
                                   int64_t stride, int64_t size)
 {
-    return cross(reach, where, stride, size, outward);
+    struct nest_comm comm = cross(reach, where, stride, size, outward);
+    /* However many of the others are known: each of them gets a size-th of the buffer. */
+    comm.size = comm.size > 1 ? size : 1;
+    return comm;
 }

@@ -57,6 +57,14 @@ static const struct nest_terms *terms_of(struct nest_recurrence *r,
     return &known->terms;
 }
 
+static bool fits(const struct nest_chain *chain, const struct nest_choice *c,
+                 const struct nest_terms *terms)
+{
+    const int64_t m = chain->frame.microbatches;
+    const int64_t in_flight = c->s < m ? c->s : m;
+    return terms->fixed + in_flight * terms->activations <= chain->memory_limit;
+}
+
 /* One stage with a single run of layers. False if it does not fit in memory. */
 static bool price_layers(struct nest_recurrence *r, const struct nest_choice *c,
                          struct nest_link out, struct nest_stage_cost *cost)
@@ -65,9 +73,7 @@ static bool price_layers(struct nest_recurrence *r, const struct nest_choice *c,
     const struct nest_cost_table *table = c->place->table[c->zero];
     const enum nest_recompute mode = chain->mode[c->mode];
     const struct nest_terms *terms = terms_of(r, table, c->first, c->last, mode);
-    const int64_t m = chain->frame.microbatches;
-    const int64_t in_flight = c->s < m ? c->s : m;
-    if (terms->fixed + in_flight * terms->activations > chain->memory_limit) {
+    if (!fits(chain, c, terms)) {
         return false;
     }
     cost->fw = terms->fw;
@@ -229,6 +235,25 @@ static bool too_many(const struct nest_recurrence *r, int s, int first)
     return nest_recurrence_hopeless(r, step, first, r->chain->layout->stages - s);
 }
 
+/* Adds every option of the stage first…last. False if none fits in memory: then no stage with more
+ * layers does, because every term of memory grows with them. */
+static bool extend_options(struct nest_recurrence *r, struct nest_choice *c)
+{
+    const struct nest_chain *chain = r->chain;
+    bool any = false;
+    for (c->mode = 0; c->mode < chain->modes; c->mode++) {
+        for (c->zero = 0; c->zero < chain->zeros; c->zero++) {
+            if (chain->interleave || fits(chain, c,
+                                          terms_of(r, c->place->table[c->zero], c->first, c->last,
+                                                   chain->mode[c->mode]))) {
+                any = true;
+                nest_recurrence_extend(r, c);
+            }
+        }
+    }
+    return any;
+}
+
 /* dp[l][D][k][s]: D lies behind cut first; k is the place and l its link from upstream. */
 static void solve_cell(struct nest_recurrence *r, int s, int place, int first, int link)
 {
@@ -242,16 +267,9 @@ static void solve_cell(struct nest_recurrence *r, int s, int place, int first, i
         if (!is_stage(chain, first, c.last)) {
             continue;
         }
-        if (too_long(r, s, first, c.last)) {
-            if (chain->cuts) {
-                continue;
-            }
+        /* In a chain what follows is longer; the cuts of a graph are not nested in their order. */
+        if ((too_long(r, s, first, c.last) || !extend_options(r, &c)) && !chain->cuts) {
             break;
-        }
-        for (c.mode = 0; c.mode < chain->modes; c.mode++) {
-            for (c.zero = 0; c.zero < chain->zeros; c.zero++) {
-                nest_recurrence_extend(r, &c);
-            }
         }
     }
     keep_set(r, set_at(r, s, place, first, link));

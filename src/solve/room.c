@@ -106,17 +106,45 @@ static int64_t smaller(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* State and logits of a layer outside the bulk, the least of all modes; places do not matter. */
-static void measure_end(const struct nest_problem *problem, const struct nest_space *space,
-                        const struct nest_layer_work *work, const struct nest_strategy *strategy,
-                        int64_t *state, int64_t *logits)
+/* The bytes of one layer that do not depend on places; of its state, the least of all modes. */
+struct footprint {
+    int64_t state, logits, gathered;
+    int64_t activations[NEST_RECOMPUTES], working[NEST_RECOMPUTES]; /* by index of mode */
+};
+
+static void override_footprint(const struct nest_problem *problem, const struct nest_space *space,
+                               const struct nest_layer_work *work,
+                               const struct nest_strategy *strategy, struct footprint *out)
 {
     struct nest_layer_cost cost[NEST_RECOMPUTES];
     nest_layer_price_modes(problem, work, strategy, &nest_bounds_alone, cost);
-    *state = *logits = INT64_MAX;
+    out->state = out->logits = out->gathered = INT64_MAX;
     for (int m = 0; m < space->modes; m++) {
-        *state = smaller(*state, state_of(&cost[space->mode[m]]));
-        *logits = smaller(*logits, cost[space->mode[m]].logits);
+        const struct nest_layer_cost *one = &cost[space->mode[m]];
+        out->state = smaller(out->state, state_of(one));
+        out->logits = smaller(out->logits, one->logits);
+        out->gathered = smaller(out->gathered, one->gathered);
+        out->activations[m] = one->activations;
+        out->working[m] = one->working;
+    }
+}
+
+static void measure_layer(const struct nest_problem *problem, const struct nest_space *space,
+                          const struct nest_layer_work *work, const struct nest_strategy *strategy,
+                          struct footprint *out)
+{
+    struct nest_layer_cost cost = {0};
+    if (nest_override_has(problem->overrides, NEST_HOOK_MEMORY)) {
+        override_footprint(problem, space, work, strategy, out);
+        return;
+    }
+    nest_layer_state(problem, work->dense, work->expert, strategy, &cost);
+    out->state = state_of(&cost);
+    out->gathered = cost.gathered;
+    out->logits = (int64_t)(work->logits + 0.5);
+    for (int m = 0; m < space->modes; m++) {
+        out->activations[m] = (int64_t)(work->kept[space->mode[m]] + 0.5);
+        out->working[m] = (int64_t)(work->live[space->mode[m]] + 0.5);
     }
 }
 
@@ -126,36 +154,50 @@ static void measure_ends(const struct nest_problem *problem, const struct nest_s
                          struct nest_room *out)
 {
     struct nest_reserve reserve;
-    int64_t logits = 0;
+    struct footprint end;
     nest_reserve_of(problem, strategy, &reserve);
     out->limit = problem->memory_limit - reserve.base;
     if (bound->has_first) {
-        measure_end(problem, space, &bound->first, strategy, &out->first_state, &logits);
+        measure_layer(problem, space, &bound->first, strategy, &end);
+        out->first_state = end.state;
     }
     if (bound->has_last) {
-        measure_end(problem, space, &bound->last, strategy, &out->last_state, &out->last_peak);
+        measure_layer(problem, space, &bound->last, strategy, &end);
+        out->last_state = end.state;
+        out->last_peak = end.logits;
+    }
+}
+
+/* What bulk layers keep in memory, wherever they are. gathers: the strategy's ZeRO stage is the one
+ * meant; else another one may gather less. */
+static void measure_memory(const struct nest_problem *problem, const struct nest_space *space,
+                           const struct nest_bound *bound, const struct nest_strategy *strategy,
+                           bool gathers, struct nest_room *out)
+{
+    struct footprint layer;
+    measure_ends(problem, space, bound, strategy, out);
+    measure_layer(problem, space, &bound->work, strategy, &layer);
+    out->state = layer.state;
+    for (int m = 0; m < space->modes; m++) {
+        out->activations[m] = layer.activations[m];
+        out->memory[m] = out->limit - layer.working[m] - (gathers ? layer.gathered : 0);
     }
 }
 
 /* Prices one bulk layer on the problem's cluster at a place. */
-static void measure_at(const struct nest_problem *problem, const struct nest_bounds *bounds,
-                       const struct nest_bound *bound, const struct nest_strategy *strategy,
-                       const struct nest_placement *placement, struct nest_room *out)
+static void measure_time(const struct nest_problem *problem, const struct nest_bounds *bounds,
+                         const struct nest_bound *bound, const struct nest_strategy *strategy,
+                         const struct nest_placement *placement, struct nest_room *out)
 {
     const struct nest_space *space = bounds->space;
-    const bool sharded = placement != &nest_bounds_alone;
     struct nest_layer_cost cost[NEST_RECOMPUTES];
     nest_layer_price_modes(problem, &bound->work, strategy, placement, cost);
     for (int m = 0; m < space->modes; m++) {
         const struct nest_layer_cost *one = &cost[space->mode[m]];
-        out->state = m == 0 ? state_of(one) : smaller(out->state, state_of(one));
-        out->activations[m] = one->activations;
-        /* Of unknown sharding: the one that keeps least state may gather most. */
-        out->memory[m] = out->limit - one->working - (sharded ? one->gathered : 0);
         out->time[m] = nest_bounds_time(bound, space->mode[m], one);
         out->forward = one->fw;
     }
-    out->traffic = sharded ? whole_traffic(problem, bound, strategy, placement) : 0;
+    out->traffic = whole_traffic(problem, bound, strategy, placement);
 }
 
 /* The kind of those selected that computes fastest. */
@@ -262,7 +304,7 @@ static struct nest_room empty_room(const struct nest_bounds *bounds,
 static nest_ps ordered_link(const struct nest_bounds *bounds, const struct nest_bound *bound,
                             const struct nest_strategy *strategy)
 {
-    return strategy->dp_in == 1 ? bound->link
+    return strategy->dp_in == 1 || bound->link == 0 ? bound->link
            : bound->composed
                ? 0
                : nest_bounds_link(bounds, nest_strategy_width(strategy) * strategy->dp_in,
@@ -285,21 +327,20 @@ void nest_room_measure(const struct nest_bounds *bounds, const struct nest_famil
     }
     if (knowledge == NEST_KNOWS_TIME) {
         nest_bounds_place(bounds, strategy, 0, &placement);
-        measure_at(&bounds->timing, bounds, bound, strategy, &placement, out);
-        out->state = out->memory[0] = 0;
+        measure_time(&bounds->timing, bounds, bound, strategy, &placement, out);
         sum_up(bound, out);
         return;
     }
-    measure_ends(&bounds->problem, bounds->space, bound, strategy, out);
-    if (knowledge == NEST_KNOWS_DP) {
-        measure_at(&bounds->problem, bounds, bound, strategy, &nest_bounds_alone, out);
+    measure_memory(&bounds->problem, bounds->space, bound, strategy, knowledge != NEST_KNOWS_DP,
+                   out);
+    if (knowledge <= NEST_KNOWS_STATE) {
         for (int m = 0; m < out->modes; m++) {
             out->time[m] = bound->bulk_time[m];
         }
         return;
     }
     nest_bounds_place(bounds, strategy, knowledge == NEST_KNOWS_ORDER ? pp : 0, &placement);
-    measure_at(&bounds->problem, bounds, bound, strategy, &placement, out);
+    measure_time(&bounds->problem, bounds, bound, strategy, &placement, out);
     if (knowledge == NEST_KNOWS_ORDER && pp > 1) {
         out->link = ordered_link(bounds, bound, strategy);
     }
@@ -318,10 +359,10 @@ void nest_room_measure_placed(const struct nest_bounds *bounds, const struct nes
     const struct nest_space *space = bounds->space;
     *out = empty_room(bounds, family, bound, strategy);
     out->link = ordered_link(bounds, bound, strategy);
-    measure_ends(space->problem, space, bound, strategy, out);
+    measure_memory(space->problem, space, bound, strategy, true, out);
     for (int i = 0; i < places; i++) {
         struct nest_room one = *out;
-        measure_at(space->problem, bounds, bound, strategy, &placement[i], i == 0 ? out : &one);
+        measure_time(space->problem, bounds, bound, strategy, &placement[i], i == 0 ? out : &one);
         for (int m = 0; i > 0 && m < space->modes; m++) {
             out->time[m] = lesser(out->time[m], one.time[m]);
         }
@@ -394,17 +435,31 @@ static int64_t held(const struct fitting *f, int stage, int mode)
     return memory < 0 ? 0 : bytes > 0 ? memory / bytes : INT32_MAX;
 }
 
-/* True if memory alone lets the stages hold the bulk. */
+/* The most columns that the memory of a stage holds, if no more than `enough` are of interest. */
+static int64_t most_held(const struct fitting *f, int stage, int64_t enough)
+{
+    int64_t most = 0;
+    for (int m = f->room->modes - 1; m >= 0 && most < enough; m--) {
+        const int64_t columns = held(f, stage, m);
+        most = columns > most ? columns : most;
+    }
+    return most;
+}
+
+/* True if memory alone lets the stages hold the bulk. Of the stages in between the second one has
+ * most microbatches in flight and so holds least. */
 static bool holds_bulk(const struct fitting *f)
 {
-    int64_t left = f->columns;
-    for (int i = f->grid->pp - 1; i >= 0 && left > 0; i--) {
-        int64_t most = 0;
-        for (int m = f->room->modes - 1; m >= 0 && most < left; m--) {
-            const int64_t columns = held(f, i, m);
-            most = columns > most ? columns : most;
-        }
-        left -= most;
+    const int pp = f->grid->pp;
+    int64_t left = f->columns - most_held(f, pp - 1, f->columns);
+    if (pp > 1 && left > 0) {
+        left -= most_held(f, 0, left);
+    }
+    if (pp > 2 && left > 0 && most_held(f, 1, left) * (pp - 2) >= left) {
+        return true;
+    }
+    for (int i = pp - 2; i > 0 && left > 0; i--) {
+        left -= most_held(f, i, left);
     }
     return left <= 0;
 }
@@ -448,14 +503,37 @@ static int64_t taken_first(const struct fitting *f, nest_ps b)
     return most > sure ? most : sure;
 }
 
+/* Columns for which a stage between others has time within b. */
+static int64_t timed(const struct fitting *f, nest_ps b)
+{
+    int64_t most = 0;
+    for (int m = 0; m < f->room->modes && b > 2 * f->link; m++) {
+        const int64_t columns = done(f, 1, m, false, b - 2 * f->link);
+        most = columns > most ? columns : most;
+    }
+    return most;
+}
+
 /* Columns that are left to the first stage when the others take what they can. Of a mixed cluster
- * all take what slow ones can, and as many as may be fast the most that being so adds anywhere. */
+ * all take what slow ones can, and as many as may be fast the most that being so adds anywhere.
+ * Else stages in between have the same time where the layers outside the bulk fit on the ends, and
+ * the second one has least room in memory: if time is what limits it, or if it holds enough, it
+ * speaks for all of them. */
 static int64_t left_to_first(const struct fitting *f, nest_ps b)
 {
+    const bool mixed = f->room->mixed;
+    const int between = f->grid->pp - 2;
     int64_t left = f->columns;
     int64_t gain = 0;
-    const bool mixed = f->room->mixed;
-    for (int i = f->grid->pp - 1; i > 0 && left > 0; i--) {
+    if (!mixed && between > 0 && f->room->bound->front <= b && f->room->bound->back <= b) {
+        const int64_t second = taken(f, 1, false, b);
+        const int64_t behind = left - taken(f, between + 1, false, b);
+        if (behind <= 0 || second == timed(f, b) || second * between >= behind) {
+            left = second < behind ? behind - second * between : 0;
+            return left > 0 ? left : 0;
+        }
+    }
+    for (int i = between + 1; i > 0 && left > 0; i--) {
         const int64_t most = taken(f, i, false, b);
         const int64_t sure = mixed ? taken(f, i, true, b) : most;
         left -= sure;
@@ -587,21 +665,20 @@ nest_ps nest_room_sharp(const struct nest_bounds *bounds, const struct nest_room
                         const struct nest_grid *grid, nest_ps limit)
 {
     const struct fitting f = fit(bounds, room, grid);
-    /* One stage takes as long as it takes: more of b would only cost more. */
-    nest_ps tail = grid->pp == 1 ? least_tail(&f, f.columns, f.even) : 0;
-    const nest_ps easy = step_with(&f, f.even, tail);
+    /* M*b rises faster than the tail of a single stage falls: the least b costs least. */
+    const bool single = grid->pp == 1;
+    const nest_ps easy = step_with(&f, f.even, single ? least_tail(&f, f.columns, f.even) : 0);
     if (easy > limit || !knows_memory(room)) {
         return easy;
     }
     if (!holds_bulk(&f)) {
         return NEST_PS_MAX;
     }
-    if (limit < NEST_PS_MAX) {
-        const nest_ps within = tail_within(&f, limit);
-        if (within == NEST_PS_MAX) {
-            return limit + 1;
-        }
-        tail = within > tail ? within : tail;
+    const nest_ps within = limit < NEST_PS_MAX ? tail_within(&f, limit) : 0;
+    if (within == NEST_PS_MAX) {
+        return limit + 1;
     }
-    return step_with(&f, least_busy(&f), tail);
+    const nest_ps b = least_busy(&f);
+    const nest_ps own = single ? least_tail(&f, f.columns, b) : 0;
+    return step_with(&f, b, own > within ? own : within);
 }

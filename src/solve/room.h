@@ -45,6 +45,7 @@ struct nest_room {
 enum nest_knowledge {
     NEST_KNOWS_TIME,     /* as the sharding, but nothing of memory */
     NEST_KNOWS_DP,       /* dp and the least state that any ZeRO stage keeps: no traffic counts */
+    NEST_KNOWS_STATE,    /* zero and shard group, looking at memory alone: cheap to measure */
     NEST_KNOWS_SHARDING, /* zero and shard group, not the order */
     NEST_KNOWS_ORDER     /* everything but the span */
 };

@@ -2,31 +2,11 @@
 
 #include <pthread.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "solve/room.h"
+#include "solve/best.h"
+#include "solve/frontier.h"
+#include "solve/rooms.h"
 #include "solve/single.h"
-
-enum level { FAMILY, GRID, SHARDING, STRATEGY };
-
-/* A node of the tree of strategies. */
-struct node {
-    nest_ps bound;
-    int64_t number; /* order of birth: breaks ties */
-    enum level level;
-    int family;
-    struct nest_grid grid; /* of GRID and STRATEGY */
-    int zero;              /* of SHARDING and STRATEGY, as the next two */
-    int64_t shard, dp_in;  /* dp_in is dp while the order is open */
-    int selection;         /* of STRATEGY */
-};
-
-/* One of the best plans so far. */
-struct best {
-    struct nest_plan plan; /* in arena */
-    nest_ps step;
-    struct nest_arena arena;
-};
 
 struct search {
     const struct nest_space *space;
@@ -34,31 +14,37 @@ struct search {
     nest_ps limit; /* asked for by the caller */
     struct nest_bounds bounds;
     struct nest_bound *bound; /* [families] */
-    struct node *heap;
-    size_t count, capacity;
-    int64_t born;
-    struct best *best; /* [top], best first */
-    int found;
+    struct nest_frontier frontier;
+    struct nest_best best;
+    int dives;   /* whole strategies solved without a plan, until DIVES */
     int working; /* threads that are solving and may still find something */
     struct nest_progress progress;
     enum nest_status status; /* NEST_OK until cancelled or out of memory */
     pthread_mutex_t lock;
     pthread_cond_t changed;
+    struct nest_rooms *rooms;
     /* The node being expanded, for the callbacks of enumeration. */
-    struct node parent;
-    struct nest_room room; /* of room_family and room_dp, see room_of_dp */
-    int room_family;
-    int64_t room_dp;
+    struct nest_node parent;
+    const struct nest_room *room; /* of its dp under the lightest sharding */
+    nest_ps least;                /* bound of its grids */
 };
 
-static struct nest_strategy strategy_of(const struct search *s, const struct node *node)
+static struct nest_grid grid_of(const struct search *s, const struct nest_node *node)
 {
-    struct nest_strategy strategy = s->space->family[node->family].strategy;
-    strategy.virtual_stages = node->grid.virtual_stages;
+    return (struct nest_grid){.dp = s->space->family[node->family].dp[node->dp],
+                              .virtual_stages = node->virtual_stages,
+                              .pp = node->pp};
+}
+
+static struct nest_strategy strategy_of(const struct search *s, const struct nest_node *node)
+{
+    const struct nest_family *family = &s->space->family[node->family];
+    struct nest_strategy strategy = family->strategy;
+    strategy.virtual_stages = node->virtual_stages;
     strategy.zero = node->zero;
     strategy.shard = node->shard;
     strategy.dp_in = node->dp_in;
-    strategy.dp_out = node->grid.dp / node->dp_in;
+    strategy.dp_out = family->dp[node->dp] / node->dp_in;
     strategy.selection = node->selection;
     return strategy;
 }
@@ -70,242 +56,221 @@ static nest_ps current_limit(const struct search *s)
     if (s->options->exhaustive) {
         return NEST_PS_MAX;
     }
-    return s->found == s->options->top ? s->best[s->found - 1].step : s->limit;
-}
-
-/* The same degrees and ZeRO stage; only how they are carried out differs. */
-static bool same_shape(const struct nest_plan *a, const struct nest_plan *b)
-{
-    const struct nest_strategy *x = &a->strategy;
-    const struct nest_strategy *y = &b->strategy;
-    return a->stages == b->stages && x->tp == y->tp && x->cp == y->cp && x->ep == y->ep &&
-           x->zero == y->zero && nest_strategy_dp(x) == nest_strategy_dp(y);
-}
-
-/* Takes the plan of the same shape off the list when the new one beats it. False: it does not. */
-static bool displace(struct search *s, const struct nest_plan *plan, nest_ps step)
-{
-    for (int i = 0; i < s->found; i++) {
-        if (!same_shape(plan, &s->best[i].plan)) {
-            continue;
-        }
-        if (nest_plan_compare(plan, step, &s->best[i].plan, s->best[i].step) >= 0) {
-            return false;
-        }
-        const struct best slot = s->best[i];
-        memmove(&s->best[i], &s->best[i + 1], (size_t)(s->found - 1 - i) * sizeof *s->best);
-        s->best[--s->found] = slot;
-        return true;
-    }
-    return true;
-}
-
-static void keep_plan(struct search *s, const struct nest_plan *plan, nest_ps step)
-{
-    const int top = s->options->top;
-    if (s->options->by_shape && !displace(s, plan, step)) {
-        return;
-    }
-    int at = s->found;
-    while (at > 0 &&
-           nest_plan_compare(plan, step, &s->best[at - 1].plan, s->best[at - 1].step) < 0) {
-        at--;
-    }
-    if (at == top) {
-        return;
-    }
-    struct best slot = s->best[s->found < top ? s->found : top - 1];
-    const int last = s->found < top ? s->found++ : top - 1;
-    memmove(&s->best[at + 1], &s->best[at], (size_t)(last - at) * sizeof *s->best);
-    nest_arena_reset(&slot.arena);
-    slot.step = step;
-    if (!nest_plan_copy(plan, &slot.arena, &slot.plan)) {
-        s->status = NEST_NO_MEMORY;
-    }
-    s->best[at] = slot;
+    return nest_best_limit(&s->best, s->limit);
 }
 
 /* True if no plan of the node can enter the list, even by a tie. */
-static bool loses(const struct search *s, const struct node *node)
+static bool loses(const struct search *s, const struct nest_node *node)
 {
     const nest_ps limit = current_limit(s);
     if (node->bound >= NEST_PS_MAX) {
         return true; /* no room in memory */
     }
-    if (node->bound != limit || node->level != STRATEGY || s->found < s->options->top) {
+    if (node->bound != limit || node->level != NEST_NODE_STRATEGY || s->best.found < s->best.top) {
         return node->bound > limit;
     }
     const struct nest_problem *problem = s->space->problem;
     if (problem->allow_stage_tp || problem->allow_stage_zero) {
         return false;
     }
-    struct nest_plan least = {.strategy = strategy_of(s, node), .stages = node->grid.pp};
-    const int64_t width = nest_strategy_width(&least.strategy) * node->grid.pp;
-    least.devices_used = width * node->grid.dp;
+    struct nest_plan least = {.strategy = strategy_of(s, node), .stages = node->pp};
+    const int64_t width = nest_strategy_width(&least.strategy) * node->pp;
+    least.devices_used = width * nest_strategy_dp(&least.strategy);
     least.strategy.span = width * node->dp_in;
-    const struct best *worst = &s->best[s->found - 1];
+    const struct nest_best_plan *worst = &s->best.plan[s->best.found - 1];
     return nest_plan_compare(&least, limit, &worst->plan, worst->step) > 0;
 }
 
-/* ---- The heap ---- */
-
-static bool before(const struct node *a, const struct node *b)
+static void push(struct search *s, const struct nest_node *node)
 {
-    if (a->bound != b->bound) {
-        return a->bound < b->bound;
+    if (!loses(s, node) && !nest_frontier_push(&s->frontier, node)) {
+        s->status = NEST_NO_MEMORY;
     }
-    return a->level != b->level ? a->level > b->level : a->number < b->number;
-}
-
-static bool push(struct search *s, const struct node *node)
-{
-    if (loses(s, node)) {
-        return true;
-    }
-    if (s->count == s->capacity) {
-        const size_t capacity = s->capacity ? 2 * s->capacity : 1024;
-        struct node *grown = realloc(s->heap, capacity * sizeof *grown);
-        if (!grown) {
-            s->status = NEST_NO_MEMORY;
-            return false;
-        }
-        s->heap = grown;
-        s->capacity = capacity;
-    }
-    size_t at = s->count++;
-    while (at > 0 && before(node, &s->heap[(at - 1) / 2])) {
-        s->heap[at] = s->heap[(at - 1) / 2];
-        at = (at - 1) / 2;
-    }
-    s->heap[at] = *node;
-    s->heap[at].number = s->born++;
-    return true;
-}
-
-static struct node pop(struct search *s)
-{
-    const struct node top = s->heap[0];
-    const struct node last = s->heap[--s->count];
-    size_t at = 0;
-    for (size_t child = 1; child < s->count; child = 2 * at + 1) {
-        child += child + 1 < s->count && before(&s->heap[child + 1], &s->heap[child]);
-        if (!before(&s->heap[child], &last)) {
-            break;
-        }
-        s->heap[at] = s->heap[child];
-        at = child;
-    }
-    s->heap[at] = last;
-    return top;
 }
 
 /* ---- Expansion ---- */
 
-/* The room of a dp under the lightest sharding: grids come by dp, so it is measured once for each.
- */
-static const struct nest_room *room_of_dp(struct search *s, int family, int64_t dp)
+/* Without bounds nothing is measured; with a ZeRO stage per stage, nothing that depends on it. */
+static bool knows_sharding(const struct search *s)
 {
-    if (s->room_family != family || s->room_dp != dp) {
-        struct nest_strategy thinnest = s->space->family[family].strategy;
-        thinnest.dp_in = dp;
-        thinnest.shard = dp * thinnest.cp;
-        thinnest.zero = NEST_ZEROS - 1;
-        nest_room_measure(&s->bounds, &s->space->family[family], &s->bound[family], &thinnest,
-                          NEST_KNOWS_DP, 0, &s->room);
-        s->room_family = family;
-        s->room_dp = dp;
+    return !s->options->exhaustive && !s->space->problem->allow_stage_zero;
+}
+
+static void measure(const struct search *s, const struct nest_node *node,
+                    const struct nest_strategy *strategy, enum nest_knowledge knowledge,
+                    struct nest_room *out)
+{
+    nest_room_measure(&s->bounds, &s->space->family[node->family], &s->bound[node->family],
+                      strategy, knowledge, node->pp, out);
+}
+
+/* The room of a dp under the lightest sharding. */
+static void measure_dp(const struct search *s, const struct nest_node *node, struct nest_room *out)
+{
+    struct nest_strategy thinnest = s->space->family[node->family].strategy;
+    thinnest.dp_in = node->dp_in;
+    thinnest.shard = node->dp_in * thinnest.cp;
+    thinnest.zero = NEST_ZEROS - 1;
+    if (!s->options->exhaustive) {
+        measure(s, node, &thinnest, NEST_KNOWS_DP, out);
     }
-    return &s->room;
+}
+
+static nest_ps bound_of_grid(const struct search *s, const struct nest_grid *grid)
+{
+    return s->options->exhaustive ? 0 : nest_room_even(&s->bounds, s->room, grid, current_limit(s));
+}
+
+static bool lower_bound(void *context, const struct nest_grid *grid)
+{
+    struct search *s = context;
+    const nest_ps bound = bound_of_grid(s, grid);
+    s->least = bound < s->least ? bound : s->least;
+    return true;
 }
 
 static bool push_grid(void *context, const struct nest_grid *grid)
 {
     struct search *s = context;
-    struct node node = s->parent;
-    node.level = GRID;
-    node.grid = *grid;
-    if (!s->options->exhaustive) {
-        node.bound = nest_room_even(&s->bounds, room_of_dp(s, node.family, grid->dp), grid,
-                                    current_limit(s));
-    }
-    return push(s, &node);
+    struct nest_node node = s->parent;
+    node.level = NEST_NODE_GRID;
+    node.pp = grid->pp;
+    node.virtual_stages = (int)grid->virtual_stages;
+    node.bound = bound_of_grid(s, grid);
+    push(s, &node);
+    return true;
 }
 
-/* The bound of a strategy, with or without its order. Without traffic first: memory alone refuses
- * most shardings. */
-static nest_ps sharp_bound(const struct search *s, const struct node *node)
+/* Calls visit for every grid of the node's dp, under its room. */
+static void each_grid(struct search *s, const struct nest_node *node,
+                      bool (*visit)(void *context, const struct nest_grid *grid))
 {
     const struct nest_family *family = &s->space->family[node->family];
-    const struct nest_bound *bound = &s->bound[node->family];
-    const nest_ps limit = current_limit(s);
-    const struct nest_strategy strategy = strategy_of(s, node);
     struct nest_room room;
-    if (s->options->exhaustive || s->space->problem->allow_stage_zero) {
-        return node->bound;
+    measure_dp(s, node, &room);
+    s->room = &room;
+    s->parent = *node;
+    (void)nest_space_each_stages(s->space, family, family->dp[node->dp], visit, s);
+}
+
+static void expand_family(struct search *s, const struct nest_node *family)
+{
+    for (int d = 0; d < s->space->family[family->family].dps; d++) {
+        struct nest_node node = *family;
+        node.level = NEST_NODE_DP;
+        node.dp = d;
+        node.dp_in = s->space->family[family->family].dp[d];
+        s->least = NEST_PS_MAX;
+        each_grid(s, &node, lower_bound);
+        node.bound = s->least;
+        push(s, &node);
     }
-    if (node->level == SHARDING) {
-        nest_room_measure(&s->bounds, family, bound, &strategy, NEST_KNOWS_DP, 0, &room);
-        const nest_ps even = nest_room_even(&s->bounds, &room, &node->grid, limit);
-        if (even > limit || even == NEST_PS_MAX) {
-            return even;
-        }
+}
+
+static const struct nest_room *room_of(const struct search *s, const struct nest_node *node,
+                                       const struct nest_strategy *strategy,
+                                       enum nest_knowledge knowledge)
+{
+    return nest_rooms_get(s->rooms, &s->bounds, node->family, &s->bound[node->family], strategy,
+                          knowledge, node->pp);
+}
+
+static nest_ps larger(nest_ps a, nest_ps b)
+{
+    return a > b ? a : b;
+}
+
+/* By an even split. Without times first: memory alone refuses most shardings. */
+static nest_ps bound_of_sharding(const struct search *s, const struct nest_node *node,
+                                 const struct nest_strategy *strategy)
+{
+    const struct nest_grid grid = grid_of(s, node);
+    const nest_ps limit = current_limit(s);
+    struct nest_room state;
+    /* A script is asked for memory last. */
+    measure(s, node, strategy, s->bounds.asks_memory ? NEST_KNOWS_TIME : NEST_KNOWS_STATE, &state);
+    const nest_ps bound = larger(node->bound, nest_room_even(&s->bounds, &state, &grid, limit));
+    if (bound > limit || bound == NEST_PS_MAX) {
+        return bound;
     }
-    if (s->bounds.asks_memory) {
-        nest_room_measure(&s->bounds, family, bound, &strategy, NEST_KNOWS_TIME, 0, &room);
-        const nest_ps timed = nest_room_sharp(&s->bounds, &room, &node->grid, limit);
-        if (timed > limit) {
-            return timed;
-        }
-    }
-    nest_room_measure(&s->bounds, family, bound, &strategy,
-                      node->level == STRATEGY ? NEST_KNOWS_ORDER : NEST_KNOWS_SHARDING,
-                      node->grid.pp, &room);
-    const nest_ps sharp = nest_room_sharp(&s->bounds, &room, &node->grid, limit);
-    return sharp > node->bound ? sharp : node->bound;
+    const struct nest_room *room = room_of(s, node, strategy, NEST_KNOWS_SHARDING);
+    return larger(bound, nest_room_even(&s->bounds, room, &grid, limit));
 }
 
 static bool push_sharding(void *context, const struct nest_strategy *strategy)
 {
     struct search *s = context;
-    struct node node = s->parent;
-    node.level = SHARDING;
-    node.zero = strategy->zero;
+    struct nest_node node = s->parent;
+    node.level = NEST_NODE_SHARDING;
+    node.zero = (uint8_t)strategy->zero;
     node.shard = strategy->shard;
-    node.dp_in = strategy->dp_in;
-    node.bound = sharp_bound(s, &node);
-    return push(s, &node);
+    if (knows_sharding(s)) {
+        node.bound = bound_of_sharding(s, &node, strategy);
+    }
+    push(s, &node);
+    return true;
+}
+
+static void expand_grid(struct search *s, const struct nest_node *node)
+{
+    const struct nest_grid grid = grid_of(s, node);
+    s->parent = *node;
+    (void)nest_space_each_sharding(s->space, &s->space->family[node->family], &grid, push_sharding,
+                                   s);
+}
+
+static void sharpen(const struct search *s, enum nest_knowledge knowledge, struct nest_node *node)
+{
+    const struct nest_grid grid = grid_of(s, node);
+    const struct nest_strategy strategy = strategy_of(s, node);
+    if (knows_sharding(s)) {
+        const struct nest_room *room = room_of(s, node, &strategy, knowledge);
+        node->bound =
+            larger(node->bound, nest_room_sharp(&s->bounds, room, &grid, current_limit(s)));
+    }
+}
+
+static void sharpen_sharding(struct search *s, const struct nest_node *sharding)
+{
+    struct nest_node node = *sharding;
+    node.level = NEST_NODE_SHARP;
+    sharpen(s, NEST_KNOWS_SHARDING, &node);
+    push(s, &node);
 }
 
 static bool push_strategy(void *context, const struct nest_strategy *strategy)
 {
     struct search *s = context;
-    struct node node = s->parent;
-    node.level = STRATEGY;
-    node.zero = strategy->zero;
-    node.shard = strategy->shard;
+    struct nest_node node = s->parent;
+    node.level = NEST_NODE_STRATEGY;
     node.dp_in = strategy->dp_in;
     node.selection = strategy->selection;
-    node.bound = sharp_bound(s, &node);
-    return push(s, &node);
+    sharpen(s, NEST_KNOWS_ORDER, &node);
+    push(s, &node);
+    return true;
 }
 
-static void expand(struct search *s, const struct node *node)
+static void expand(struct search *s, const struct nest_node *node)
 {
-    const struct nest_family *family = &s->space->family[node->family];
-    struct nest_strategy strategy;
-    s->parent = *node;
-    switch (node->level) {
-    case FAMILY:
-        (void)nest_space_each_grid(s->space, family, push_grid, s);
+    switch ((enum nest_node_level)node->level) {
+    case NEST_NODE_FAMILY:
+        expand_family(s, node);
         break;
-    case GRID:
-        (void)nest_space_each_sharding(s->space, family, &node->grid, push_sharding, s);
+    case NEST_NODE_DP:
+        each_grid(s, node, push_grid);
         break;
-    case SHARDING:
-        strategy = strategy_of(s, node);
+    case NEST_NODE_GRID:
+        expand_grid(s, node);
+        break;
+    case NEST_NODE_SHARDING:
+        sharpen_sharding(s, node);
+        break;
+    case NEST_NODE_SHARP:
+        s->parent = *node;
+        const struct nest_strategy strategy = strategy_of(s, node);
         (void)nest_space_each_order(s->space, &strategy, push_strategy, s);
         break;
-    case STRATEGY:
+    case NEST_NODE_STRATEGY:
         break;
     }
 }
@@ -313,12 +278,12 @@ static void expand(struct search *s, const struct node *node)
 static void push_families(struct search *s)
 {
     for (int i = 0; i < s->space->families; i++) {
-        struct node node = {.bound = 0, .level = FAMILY, .family = i};
+        struct nest_node node = {.level = NEST_NODE_FAMILY, .family = i};
         if (!s->options->exhaustive) {
             nest_bound_family(&s->bounds, &s->space->family[i], &s->bound[i]);
             node.bound = nest_bound_least(&s->bounds, &s->space->family[i], &s->bound[i]);
         }
-        (void)push(s, &node);
+        push(s, &node);
     }
 }
 
@@ -331,30 +296,30 @@ static void report(struct search *s)
     }
 }
 
-/* Without a limit the recurrence visits everything; a plan near the bound is found faster. */
-static enum nest_status solve_wider(struct nest_single *single, const struct nest_family *family,
-                                    const struct nest_bound *bound,
-                                    const struct nest_strategy *strategy, const struct node *node,
-                                    nest_ps limit, struct nest_plan *plan, nest_ps *step)
+/* Without a limit the recurrence visits everything; a plan near the bound is found faster. So the
+ * first tries look no further than 1/8, 1/4, 1/2 above it. */
+static nest_ps reach_of(const struct nest_node *node, nest_ps limit)
 {
-    enum nest_status status = NEST_NO;
-    for (int i = 0; i < 4 && status == NEST_NO; i++) {
-        const nest_ps near =
-            i < 3 && node->bound > 0 ? node->bound + (node->bound >> (3 - i)) : limit;
-        if (near >= limit || i == 3) {
-            return nest_single_solve(single, family, bound, strategy, node->grid.pp, limit, plan,
-                                     step);
-        }
-        status =
-            nest_single_solve(single, family, bound, strategy, node->grid.pp, near, plan, step);
-    }
-    return status;
+    const nest_ps near = node->bound + (node->bound >> (NEST_NODE_TRIES - node->tries));
+    return node->tries < NEST_NODE_TRIES && node->bound > 0 && near < limit ? near : limit;
+}
+
+enum { DIVES = 2 };
+
+/* A node without a plan within reach has none below it: that is its bound now. */
+static void push_again(struct search *s, const struct nest_node *node, nest_ps reach)
+{
+    struct nest_node again = *node;
+    again.bound = reach + 1;
+    again.tries++;
+    push(s, &again);
 }
 
 /* Solves a whole strategy; the lock is open meanwhile. */
-static void solve(struct search *s, struct nest_single *single, const struct node *node)
+static void solve(struct search *s, struct nest_single *single, const struct nest_node *node)
 {
     const nest_ps limit = current_limit(s);
+    const nest_ps reach = reach_of(node, limit);
     const struct nest_strategy strategy = strategy_of(s, node);
     struct nest_plan plan;
     nest_ps step;
@@ -362,17 +327,20 @@ static void solve(struct search *s, struct nest_single *single, const struct nod
     s->working++;
     pthread_mutex_unlock(&s->lock);
     const enum nest_status status =
-        solve_wider(single, &s->space->family[node->family],
-                    s->options->exhaustive ? NULL : &s->bound[node->family], &strategy, node, limit,
-                    &plan, &step);
+        nest_single_solve(single, &s->space->family[node->family],
+                          s->options->exhaustive ? NULL : &s->bound[node->family], &strategy,
+                          node->pp, reach, &plan, &step);
     pthread_mutex_lock(&s->lock);
     s->working--;
-    s->progress.solved++;
+    s->progress.solved += node->tries == 0;
     s->progress.states += single->states - states;
-    if (status == NEST_OK) {
-        keep_plan(s, &plan, step);
-    } else if (status == NEST_NO_MEMORY) {
+    if (status == NEST_NO_MEMORY || (status == NEST_OK && !nest_best_keep(&s->best, &plan, step))) {
         s->status = NEST_NO_MEMORY;
+    } else if (status == NEST_NO && reach < limit) {
+        push_again(s, node, reach);
+    }
+    if (status == NEST_OK || ++s->dives == DIVES) {
+        nest_frontier_surface(&s->frontier);
     }
     report(s);
     pthread_cond_broadcast(&s->changed);
@@ -385,17 +353,18 @@ static bool cancelled(const struct search *s)
 
 static void work(struct search *s, struct nest_single *single)
 {
-    while (s->status == NEST_OK && (s->count > 0 || s->working > 0)) {
+    struct nest_frontier *frontier = &s->frontier;
+    while (s->status == NEST_OK && (frontier->count > 0 || s->working > 0)) {
         if (cancelled(s) || nest_problem_fault(s->space->problem, NULL) != NEST_OK) {
             s->status = NEST_CANCELLED;
-        } else if (s->count == 0) {
+        } else if (frontier->count == 0) {
             pthread_cond_wait(&s->changed, &s->lock);
         } else {
-            const struct node node = pop(s);
+            const struct nest_node node = nest_frontier_pop(frontier);
             if (loses(s, &node)) {
                 continue;
             }
-            if (node.level == STRATEGY) {
+            if (node.level == NEST_NODE_STRATEGY) {
                 solve(s, single, &node);
             } else {
                 expand(s, &node);
@@ -441,29 +410,35 @@ static void run(struct search *s)
 
 static bool publish(const struct search *s, struct nest_arena *arena, struct nest_result *out)
 {
-    out->solution = NEST_NEW(arena, struct nest_solution, s->found);
+    out->solution = NEST_NEW(arena, struct nest_solution, s->best.found);
     if (!out->solution) {
         return false;
     }
-    for (int i = 0; i < s->found; i++) {
+    for (int i = 0; i < s->best.found; i++) {
         struct nest_solution *solution = &out->solution[i];
-        if (!nest_plan_copy(&s->best[i].plan, arena, &solution->plan) ||
+        if (!nest_plan_copy(&s->best.plan[i].plan, arena, &solution->plan) ||
             !nest_plan_evaluate(s->space->problem, &solution->plan, arena, &solution->prediction)) {
             return false;
         }
     }
-    out->count = s->found;
+    out->count = s->best.found;
     return true;
+}
+
+static bool prepare(struct search *s, struct nest_arena *arena)
+{
+    s->bound = calloc((size_t)s->space->families + 1, sizeof *s->bound);
+    s->rooms = nest_rooms_create(s->space->families);
+    return nest_best_init(&s->best, s->options->top, s->options->by_shape) && s->bound &&
+           s->rooms && nest_bounds_init(&s->bounds, s->space, arena);
 }
 
 static void clean_up(struct search *s)
 {
-    for (int i = 0; s->best && i < s->options->top; i++) {
-        nest_arena_free(&s->best[i].arena);
-    }
-    free(s->best);
+    nest_best_free(&s->best);
     free(s->bound);
-    free(s->heap);
+    nest_rooms_free(s->rooms);
+    free(s->frontier.heap);
     pthread_mutex_destroy(&s->lock);
     pthread_cond_destroy(&s->changed);
 }
@@ -472,13 +447,11 @@ enum nest_status nest_search(const struct nest_space *space,
                              const struct nest_solve_options *options, nest_ps limit,
                              struct nest_arena *arena, struct nest_result *out)
 {
-    struct search s = {.space = space, .options = options, .limit = limit, .room_family = -1};
+    struct search s = {.space = space, .options = options, .limit = limit};
+    s.frontier.diving = limit == NEST_PS_MAX && !options->exhaustive;
     pthread_mutex_init(&s.lock, NULL);
     pthread_cond_init(&s.changed, NULL);
-    s.best = calloc((size_t)options->top, sizeof *s.best);
-    s.bound = calloc((size_t)space->families + 1, sizeof *s.bound);
-    const bool ready = s.best && s.bound && nest_bounds_init(&s.bounds, space, arena);
-    s.status = ready ? NEST_OK : NEST_NO_MEMORY;
+    s.status = prepare(&s, arena) ? NEST_OK : NEST_NO_MEMORY;
     if (s.status == NEST_OK) {
         s.progress.strategies = space->strategies;
         push_families(&s);

@@ -5,6 +5,7 @@
 /* A cost table and what it was made for. */
 struct priced {
     struct nest_placement placement;
+    uint64_t mark; /* of the placement */
     struct nest_cost_table table;
     int width, zero;
     struct priced *next;
@@ -36,12 +37,18 @@ enum nest_status nest_single_init(struct nest_single *single, const struct nest_
 {
     *single = (struct nest_single){.bounds = bounds, .space = bounds->space};
     single->recurrence = nest_recurrence_create();
-    return single->recurrence ? NEST_OK : NEST_NO_MEMORY;
+    single->places = nest_places_create(bounds->space->problem->cluster, bounds->space->families);
+    if (single->recurrence && single->places) {
+        return NEST_OK;
+    }
+    nest_single_free(single);
+    return NEST_NO_MEMORY;
 }
 
 void nest_single_free(struct nest_single *single)
 {
     nest_recurrence_free(single->recurrence);
+    nest_places_free(single->places);
     nest_arena_free(&single->arena);
 }
 
@@ -66,17 +73,19 @@ static struct priced *entry_for(struct task *task, const struct nest_place *plac
     struct nest_strategy strategy = task->strategy;
     strategy.tp = task->family->tp[place->width];
     strategy.zero = task->zero[zero];
-    struct nest_placement placement;
-    nest_placement_at(task->single->space->problem->cluster, &strategy, place->x, &placement);
+    uint64_t mark;
+    const struct nest_placement *placement =
+        nest_places_at(task->single->places, &strategy, place->x, &mark);
     for (struct priced *p = task->tables; p; p = p->next) {
-        if (p->width == place->width && p->zero == zero &&
-            nest_placement_equal(&p->placement, &placement)) {
+        if (p->width == place->width && p->zero == zero && p->mark == mark &&
+            nest_placement_equal(&p->placement, placement)) {
             return p;
         }
     }
     struct priced *added = NEST_NEW(&task->single->arena, struct priced, 1);
     if (added) {
-        *added = (struct priced){.placement = placement, .width = place->width, .zero = zero};
+        *added = (struct priced){
+            .placement = *placement, .mark = mark, .width = place->width, .zero = zero};
         added->next = task->tables;
         task->tables = added;
     }

@@ -3,6 +3,7 @@
 #define NEST_SOLVE_SINGLE_H
 
 #include "plan/plan.h"
+#include "solve/places.h"
 #include "solve/recurrence.h"
 #include "solve/room.h"
 
@@ -11,6 +12,7 @@ struct nest_single {
     const struct nest_bounds *bounds;
     const struct nest_space *space;
     struct nest_recurrence *recurrence;
+    struct nest_places *places;
     struct nest_arena arena; /* of one strategy: layouts, tables, the plan */
     int64_t states;          /* cells visited so far */
 };

@@ -159,7 +159,9 @@ static void check_instance(uint64_t seed, int64_t *checked, int64_t *feasible)
     for (int i = 0; i < w.space.families && w.checked < STRATEGIES_MAX; i++) {
         w.family = &w.space.family[i];
         nest_bound_family(&w.bounds, w.family, &w.bound);
-        (void)nest_space_each_grid(&w.space, w.family, each_grid, &w);
+        for (int d = 0; d < w.family->dps; d++) {
+            (void)nest_space_each_stages(&w.space, w.family, w.family->dp[d], each_grid, &w);
+        }
     }
     *checked += w.checked;
     *feasible += w.feasible;
@@ -172,7 +174,7 @@ static void no_bound_exceeds_a_plan(void **state)
 {
     (void)state;
     const uint64_t seed = test_seed();
-    const int instances = test_instances(3000);
+    const int instances = test_instances(6000);
     int64_t checked = 0;
     int64_t feasible = 0;
     for (int i = 0; i < instances; i++) {
