@@ -25,8 +25,8 @@ struct search {
     struct nest_rooms *rooms;
     /* The node being expanded, for the callbacks of enumeration. */
     struct nest_node parent;
-    const struct nest_room *room; /* of its dp under the lightest sharding */
-    nest_ps least;                /* bound of its grids */
+    struct nest_room room; /* of its dp under the lightest sharding */
+    nest_ps least;         /* bound of its grids */
 };
 
 static struct nest_grid grid_of(const struct search *s, const struct nest_node *node)
@@ -118,7 +118,8 @@ static void measure_dp(const struct search *s, const struct nest_node *node, str
 
 static nest_ps bound_of_grid(const struct search *s, const struct nest_grid *grid)
 {
-    return s->options->exhaustive ? 0 : nest_room_even(&s->bounds, s->room, grid, current_limit(s));
+    return s->options->exhaustive ? 0
+                                  : nest_room_even(&s->bounds, &s->room, grid, current_limit(s));
 }
 
 static bool lower_bound(void *context, const struct nest_grid *grid)
@@ -146,9 +147,7 @@ static void each_grid(struct search *s, const struct nest_node *node,
                       bool (*visit)(void *context, const struct nest_grid *grid))
 {
     const struct nest_family *family = &s->space->family[node->family];
-    struct nest_room room;
-    measure_dp(s, node, &room);
-    s->room = &room;
+    measure_dp(s, node, &s->room);
     s->parent = *node;
     (void)nest_space_each_stages(s->space, family, family->dp[node->dp], visit, s);
 }
