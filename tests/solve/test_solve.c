@@ -570,7 +570,7 @@ static void mixed_clusters_equal_brute_force(void **state)
 {
     (void)state;
     const uint64_t seed = test_seed();
-    const int instances = test_instances(100);
+    const int instances = test_instances(30);
     struct seen seen = {0};
     for (int i = 0; i < instances; i++) {
         check_instance(seed + (uint64_t)i, MIXED, &seen);
