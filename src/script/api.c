@@ -9,6 +9,7 @@
 #include "script/answer.h"
 #include "script/chart.h"
 #include "script/curve.h"
+#include "script/fields.h"
 #include "script/lesson.h"
 #include "script/library.h"
 #include "script/scenario.h"
@@ -17,24 +18,6 @@
 static struct nest_api *api_of(lua_State *L)
 {
     return lua_touserdata(L, lua_upvalueindex(1));
-}
-
-static void set_integer(lua_State *L, const char *key, int64_t value)
-{
-    lua_pushinteger(L, value);
-    lua_setfield(L, -2, key);
-}
-
-static void set_number(lua_State *L, const char *key, double value)
-{
-    lua_pushnumber(L, value);
-    lua_setfield(L, -2, key);
-}
-
-static void set_text(lua_State *L, const char *key, const char *value)
-{
-    lua_pushstring(L, value);
-    lua_setfield(L, -2, key);
 }
 
 /* nest.model(NAME): what `nest show MODEL` knows. */
@@ -51,19 +34,19 @@ static int api_model(lua_State *L)
         return nest_raise_errors(L, &errors);
     }
     lua_newtable(L);
-    set_text(L, "id", spec.id);
-    set_text(L, "name", spec.name);
-    set_integer(L, "layers", spec.layers);
-    set_integer(L, "hidden", spec.hidden);
-    set_integer(L, "ffn", spec.ffn);
-    set_integer(L, "heads", spec.heads);
-    set_integer(L, "kv_heads", spec.kv_heads);
-    set_integer(L, "vocab", spec.vocab);
-    set_integer(L, "seq", spec.seq);
-    set_integer(L, "experts", spec.experts);
-    set_integer(L, "top_k", spec.top_k);
-    set_integer(L, "params", model.params);
-    set_integer(L, "active_params", model.active_params);
+    nest_lua_set_text(L, "id", spec.id);
+    nest_lua_set_text(L, "name", spec.name);
+    nest_lua_set_integer(L, "layers", spec.layers);
+    nest_lua_set_integer(L, "hidden", spec.hidden);
+    nest_lua_set_integer(L, "ffn", spec.ffn);
+    nest_lua_set_integer(L, "heads", spec.heads);
+    nest_lua_set_integer(L, "kv_heads", spec.kv_heads);
+    nest_lua_set_integer(L, "vocab", spec.vocab);
+    nest_lua_set_integer(L, "seq", spec.seq);
+    nest_lua_set_integer(L, "experts", spec.experts);
+    nest_lua_set_integer(L, "top_k", spec.top_k);
+    nest_lua_set_integer(L, "params", model.params);
+    nest_lua_set_integer(L, "active_params", model.active_params);
     return 1;
 }
 
@@ -71,14 +54,14 @@ static void push_device(lua_State *L, const struct nest_device_spec *device)
 {
     static const char *const precision[] = {"bf16", "fp16", "fp8", "fp32"};
     lua_newtable(L);
-    set_text(L, "id", device->id);
-    set_text(L, "name", device->name);
-    set_number(L, "memory", device->memory);
-    set_number(L, "memory_bandwidth", device->memory_bandwidth);
+    nest_lua_set_text(L, "id", device->id);
+    nest_lua_set_text(L, "name", device->name);
+    nest_lua_set_number(L, "memory", device->memory);
+    nest_lua_set_number(L, "memory_bandwidth", device->memory_bandwidth);
     lua_newtable(L);
     for (int i = 0; i < NEST_PRECISIONS; i++) {
         if (device->peak[i] > 0) {
-            set_number(L, precision[i], device->peak[i]);
+            nest_lua_set_number(L, precision[i], device->peak[i]);
         }
     }
     lua_setfield(L, -2, "peak");
@@ -87,13 +70,13 @@ static void push_device(lua_State *L, const struct nest_device_spec *device)
 static void push_level(lua_State *L, const struct nest_level *level)
 {
     lua_newtable(L);
-    set_text(L, "name", level->name);
-    set_integer(L, "fanout", level->fanout);
-    set_integer(L, "capacity", level->capacity);
-    set_integer(L, "groups", level->groups);
-    set_number(L, "bandwidth", level->bandwidth);
-    set_number(L, "latency", level->latency);
-    set_number(L, "oversubscription", level->oversubscription);
+    nest_lua_set_text(L, "name", level->name);
+    nest_lua_set_integer(L, "fanout", level->fanout);
+    nest_lua_set_integer(L, "capacity", level->capacity);
+    nest_lua_set_integer(L, "groups", level->groups);
+    nest_lua_set_number(L, "bandwidth", level->bandwidth);
+    nest_lua_set_number(L, "latency", level->latency);
+    nest_lua_set_number(L, "oversubscription", level->oversubscription);
 }
 
 static void push_knobs(lua_State *L, const struct nest_cluster_spec *spec)
@@ -101,10 +84,10 @@ static void push_knobs(lua_State *L, const struct nest_cluster_spec *spec)
     lua_newtable(L);
     for (int i = 0; i < spec->params; i++) {
         lua_newtable(L);
-        set_text(L, "name", spec->param[i].name);
-        set_number(L, "value", spec->param[i].value);
-        set_number(L, "low", spec->param[i].low);
-        set_number(L, "high", spec->param[i].high);
+        nest_lua_set_text(L, "name", spec->param[i].name);
+        nest_lua_set_number(L, "value", spec->param[i].value);
+        nest_lua_set_number(L, "low", spec->param[i].low);
+        nest_lua_set_number(L, "high", spec->param[i].high);
         lua_rawseti(L, -2, i + 1);
     }
 }
@@ -123,9 +106,9 @@ static int api_cluster(lua_State *L)
         return nest_raise_errors(L, &errors);
     }
     lua_newtable(L);
-    set_text(L, "id", spec.id);
-    set_text(L, "name", spec.name);
-    set_integer(L, "devices", cluster.devices);
+    nest_lua_set_text(L, "id", spec.id);
+    nest_lua_set_text(L, "name", spec.name);
+    nest_lua_set_integer(L, "devices", cluster.devices);
     push_device(L, spec.device);
     lua_setfield(L, -2, "device");
     lua_newtable(L);

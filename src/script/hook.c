@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "input/set.h"
+#include "script/fields.h"
 
 static const char *const MEMORY[] = {"weights",     "gradients", "optimizer", "logits",
                                      "activations", "working",   "gathered",  "resident",
@@ -17,24 +18,6 @@ enum { LOAD_FIELDS = 5 };
 
 /* ---- Arguments -------------------------------------------------------------------------- */
 
-static void set_integer(lua_State *L, const char *key, int64_t value)
-{
-    lua_pushinteger(L, value);
-    lua_setfield(L, -2, key);
-}
-
-static void set_number(lua_State *L, const char *key, double value)
-{
-    lua_pushnumber(L, value);
-    lua_setfield(L, -2, key);
-}
-
-static void set_text(lua_State *L, const char *key, const char *value)
-{
-    lua_pushstring(L, value);
-    lua_setfield(L, -2, key);
-}
-
 static void set_flag(lua_State *L, const char *key, bool value)
 {
     lua_pushboolean(L, value);
@@ -44,44 +27,44 @@ static void set_flag(lua_State *L, const char *key, bool value)
 static void set_layer(lua_State *L, const struct nest_layer_kind *kind)
 {
     static const char *const role[] = {"embedding", "block", "head", "profiled", "tower"};
-    set_text(L, "name", kind->name);
-    set_text(L, "role", role[kind->role]);
+    nest_lua_set_text(L, "name", kind->name);
+    nest_lua_set_text(L, "role", role[kind->role]);
     set_flag(L, "moe", kind->moe);
 }
 
 /* What a family of strategies shares. */
 static void set_family(lua_State *L, const struct nest_question *q)
 {
-    set_integer(L, "tp", q->tp);
-    set_integer(L, "cp", q->cp);
-    set_integer(L, "ep", q->ep);
-    set_integer(L, "etp", q->etp);
+    nest_lua_set_integer(L, "tp", q->tp);
+    nest_lua_set_integer(L, "cp", q->cp);
+    nest_lua_set_integer(L, "ep", q->ep);
+    nest_lua_set_integer(L, "etp", q->etp);
     set_flag(L, "sp", q->sp != 0);
-    set_integer(L, "micro_batch", q->micro_batch);
+    nest_lua_set_integer(L, "micro_batch", q->micro_batch);
 }
 
 static void set_sharding(lua_State *L, const struct nest_question *q)
 {
-    set_integer(L, "zero", q->zero);
-    set_integer(L, "shard", q->shard);
-    set_integer(L, "dp", q->dp);
+    nest_lua_set_integer(L, "zero", q->zero);
+    nest_lua_set_integer(L, "shard", q->shard);
+    nest_lua_set_integer(L, "dp", q->dp);
 }
 
 static void set_level(lua_State *L, const struct nest_problem *problem,
                       const struct nest_question *q)
 {
-    set_number(L, "bytes", q->bytes);
-    set_integer(L, "level", q->level);
-    set_text(L, "level_name", problem->cluster->level[q->level].name);
+    nest_lua_set_number(L, "bytes", q->bytes);
+    nest_lua_set_integer(L, "level", q->level);
+    nest_lua_set_text(L, "level_name", problem->cluster->level[q->level].name);
 }
 
 static void set_transfer(lua_State *L, const struct nest_question *q)
 {
-    set_integer(L, "block", q->block);
-    set_text(L, "direction", q->backward ? "backward" : "forward");
+    nest_lua_set_integer(L, "block", q->block);
+    nest_lua_set_text(L, "direction", q->backward ? "backward" : "forward");
     if (q->kind != NULL) {
-        set_text(L, "before", q->kind->name);
-        set_text(L, "after", q->after->name);
+        nest_lua_set_text(L, "before", q->kind->name);
+        nest_lua_set_text(L, "after", q->after->name);
     }
 }
 
@@ -93,7 +76,7 @@ static void push_arguments(lua_State *L, const struct nest_problem *problem,
     lua_createtable(L, 0, 16);
     switch ((enum nest_hook)q->hook) {
     case NEST_HOOK_MEMORY:
-        set_text(L, "recompute", nest_recompute_word((enum nest_recompute)q->recompute));
+        nest_lua_set_text(L, "recompute", nest_recompute_word((enum nest_recompute)q->recompute));
         set_sharding(L, q);
         set_layer(L, q->kind);
         set_family(L, q);
@@ -104,8 +87,8 @@ static void push_arguments(lua_State *L, const struct nest_problem *problem,
         break;
     case NEST_HOOK_COLLECTIVE:
         set_level(L, problem, q);
-        set_text(L, "kind", kind[q->collective]);
-        set_integer(L, "members", q->members);
+        nest_lua_set_text(L, "kind", kind[q->collective]);
+        nest_lua_set_integer(L, "members", q->members);
         break;
     case NEST_HOOK_TRANSFER:
         set_level(L, problem, q);
@@ -116,16 +99,16 @@ static void push_arguments(lua_State *L, const struct nest_problem *problem,
         set_family(L, q);
         break;
     case NEST_HOOK_LOAD:
-        set_text(L, "recompute", nest_recompute_word((enum nest_recompute)q->recompute));
+        nest_lua_set_text(L, "recompute", nest_recompute_word((enum nest_recompute)q->recompute));
         set_flag(L, "first", q->first != 0);
         set_flag(L, "last", q->last != 0);
         set_family(L, q);
         break;
     case NEST_HOOK_STEP:
-        set_integer(L, "dp", q->dp);
-        set_integer(L, "virtual_stages", q->virtual_stages);
-        set_integer(L, "stages", q->stages);
-        set_integer(L, "microbatches", q->microbatches);
+        nest_lua_set_integer(L, "dp", q->dp);
+        nest_lua_set_integer(L, "virtual_stages", q->virtual_stages);
+        nest_lua_set_integer(L, "stages", q->stages);
+        nest_lua_set_integer(L, "microbatches", q->microbatches);
         break;
     case NEST_HOOKS:
         break;
@@ -143,7 +126,7 @@ static void push_fields(lua_State *L, const char *const *field, const double *va
 {
     lua_createtable(L, 0, 12);
     for (int i = 0; field[i]; i++) {
-        set_number(L, field[i], value[i]);
+        nest_lua_set_number(L, field[i], value[i]);
     }
 }
 
@@ -181,7 +164,7 @@ static int call_default(lua_State *L)
         return 1;
     case NEST_HOOK_STEP:
         push_fields(L, STEP, value);
-        set_text(L, "tails", value[NEST_STEP_FIRST_TAIL] > 0 ? "first" : "all");
+        nest_lua_set_text(L, "tails", value[NEST_STEP_FIRST_TAIL] > 0 ? "first" : "all");
         return 1;
     default:
         lua_pushnumber(L, value[0]);
