@@ -384,7 +384,7 @@ static int draw_welcome(struct nest_canvas *canvas, struct nest_rect rect)
         "  s:set(\"memory\", \"60GiB\")        changes it; the plan is searched again",
         "  s:pin{tp = 8, zero = 1}          pins choices",
         "  s:solve().step_time_s            searches here and prints",
-        "  nest.bars({\"a\", \"b\"}, {1, 2})    draws; man nest has more",
+        "  nest.bars({\"a\", \"b\"}, {1, 2})    draws; man nest-lua has more",
     };
     const int lines = (int)(sizeof line / sizeof line[0]);
     for (int i = 0; i < lines && i < rect.height; i++) {
