@@ -65,6 +65,12 @@ static bool fits(const struct nest_chain *chain, const struct nest_choice *c,
     return terms->fixed + in_flight * terms->activations <= chain->memory_limit;
 }
 
+bool nest_recurrence_fits(struct nest_recurrence *r, const struct nest_choice *c)
+{
+    const struct nest_cost_table *table = c->place->table[c->zero];
+    return fits(r->chain, c, terms_of(r, table, c->first, c->last, r->chain->mode[c->mode]));
+}
+
 /* One stage with a single run of layers. False if it does not fit in memory. */
 static bool price_layers(struct nest_recurrence *r, const struct nest_choice *c,
                          struct nest_link out, struct nest_stage_cost *cost)
@@ -133,38 +139,70 @@ bool nest_recurrence_price(struct nest_recurrence *r, const struct nest_choice *
     return r->chain->interleave ? price_columns(r, c, out, cost) : price_layers(r, c, out, cost);
 }
 
-static const struct nest_label nothing = {NEST_STEP_EMPTY, 0};
+static const struct nest_label nothing = {.step = NEST_STEP_EMPTY};
 
 static struct nest_label combine(const struct nest_recurrence *r, const struct nest_choice *c,
                                  const struct nest_stage_cost *stage, const struct nest_label *rest)
 {
     return (struct nest_label){
-        nest_step_prepend(
+        .step = nest_step_prepend(
             stage, nest_step_tail(&r->chain->frame.rule, stage, c->s == r->chain->layout->stages),
             rest->step, r->chain->frame.virtual_stages),
-        rest->used + r->chain->layout->tp[c->place->width],
+        .used = rest->used + r->chain->layout->tp[c->place->width],
     };
 }
 
 /* ---- Pareto sets ---- */
 
-static bool covers(const struct nest_label *a, const struct nest_label *b)
+/* A value as every plan sees it: a bottleneck below that of the others, or a tail that they drain,
+ * makes no difference. */
+static void lift(const struct nest_recurrence *r, const struct nest_outlook *outlook,
+                 struct nest_label *label)
 {
-    return a->step.bottleneck <= b->step.bottleneck && a->step.fill <= b->step.fill &&
-           a->step.tail <= b->step.tail && a->used <= b->used;
+    const struct nest_step_frame *frame = &r->chain->frame;
+    struct nest_step *step = &label->step;
+    step->bottleneck = step->bottleneck > outlook->busy ? step->bottleneck : outlook->busy;
+    step->tail = step->tail > outlook->drain ? step->tail : outlook->drain;
+    if (frame->rule.given ||
+        __builtin_mul_overflow(frame->microbatches * frame->virtual_stages - 1, step->bottleneck,
+                               &label->span) ||
+        label->span > NEST_PS_MAX) {
+        label->span = NEST_PS_MAX;
+    } else {
+        label->span += step->fill;
+    }
+}
+
+/* True if no plan is better with b than with a. Whatever comes in front, B busy and E late, v times
+ * the step is the largest of four sums: (v*M - 1) * max(b, B) + f, with v*e or without. */
+static bool covers(const struct nest_recurrence *r, const struct nest_label *a,
+                   const struct nest_label *b)
+{
+    const struct nest_step *x = &a->step;
+    const struct nest_step *y = &b->step;
+    if (x->fill > y->fill || a->used > b->used) {
+        return false;
+    }
+    if (x->bottleneck <= y->bottleneck && x->tail <= y->tail) {
+        return true;
+    }
+    const int64_t v = r->chain->frame.virtual_stages;
+    return a->span < NEST_PS_MAX && b->span < NEST_PS_MAX && a->span <= b->span &&
+           x->fill + v * x->tail <= y->fill + v * y->tail &&
+           a->span + v * x->tail <= b->span + v * y->tail;
 }
 
 /* Adds a value to the set under construction unless another one is as good in every part. */
 static void add_label(struct nest_recurrence *r, const struct nest_label *label)
 {
     for (size_t i = 0; i < r->fresh_count; i++) {
-        if (covers(&r->fresh[i], label)) {
+        if (covers(r, &r->fresh[i], label)) {
             return;
         }
     }
     size_t kept = 0;
     for (size_t i = 0; i < r->fresh_count; i++) {
-        if (!covers(label, &r->fresh[i])) {
+        if (!covers(r, label, &r->fresh[i])) {
             r->fresh[kept++] = r->fresh[i];
         }
     }
@@ -188,21 +226,22 @@ static void keep_set(struct nest_recurrence *r, struct nest_set *set)
 
 /* ---- The recurrence ---- */
 
-static void offer(struct nest_recurrence *r, const struct nest_choice *c,
-                  const struct nest_label *label)
+static void offer(struct nest_recurrence *r, const struct nest_outlook *outlook,
+                  struct nest_label label)
 {
-    if (!nest_recurrence_hopeless(r, label->step, c->first, r->chain->layout->stages - c->s)) {
-        add_label(r, label);
+    if (!nest_recurrence_hopeless(r, outlook, label.step)) {
+        lift(r, outlook, &label);
+        add_label(r, &label);
     }
 }
 
 /* Every value of one choice: over the arcs to the successor's places and the values there. */
-void nest_recurrence_extend(struct nest_recurrence *r, const struct nest_choice *c)
+void nest_recurrence_extend(struct nest_recurrence *r, const struct nest_outlook *outlook,
+                            const struct nest_choice *c)
 {
     struct nest_stage_cost stage;
     if (c->s == 1 && nest_recurrence_price(r, c, open_end, &stage)) {
-        const struct nest_label label = combine(r, c, &stage, &nothing);
-        offer(r, c, &label);
+        offer(r, outlook, combine(r, c, &stage, &nothing));
     }
     for (int a = 0; a < c->place->arcs; a++) {
         const struct nest_arc arc = c->place->arc[a];
@@ -212,42 +251,31 @@ void nest_recurrence_extend(struct nest_recurrence *r, const struct nest_choice 
             continue;
         }
         for (uint32_t v = 0; v < rest.count; v++) {
-            const struct nest_label label = combine(r, c, &stage, &r->pool[rest.from + v]);
-            offer(r, c, &label);
+            offer(r, outlook, combine(r, c, &stage, &r->pool[rest.from + v]));
         }
     }
 }
 
-/* True if a stage of layers first…last in front of s - 1 others cannot be part of a plan within
- * the limit, however cheap everything else is; then no longer stage can. */
-static bool too_long(const struct nest_recurrence *r, int s, int first, int last)
-{
-    const nest_ps suffix = r->least[r->chain->layers] - r->least[first];
-    const struct nest_step step = {r->least[last + 1] - r->least[first], suffix, 0};
-    return nest_recurrence_hopeless(r, step, first, r->chain->layout->stages - s);
-}
-
-/* True if layers first… cannot run in s stages within the limit, even evenly split. */
-static bool too_many(const struct nest_recurrence *r, int s, int first)
-{
-    const nest_ps suffix = r->least[r->chain->layers] - r->least[first];
-    const struct nest_step step = {(suffix + s - 1) / s, suffix, 0};
-    return nest_recurrence_hopeless(r, step, first, r->chain->layout->stages - s);
-}
-
-/* Adds every option of the stage first…last. False if none fits in memory: then no stage with more
- * layers does, because every term of memory grows with them. */
-static bool extend_options(struct nest_recurrence *r, struct nest_choice *c)
+/* Adds every option of the stage first…last. False if none is within time and memory: then no stage
+ * with more layers is, because every term of both grows with them. */
+static bool extend_options(struct nest_recurrence *r, const struct nest_outlook *outlook,
+                           struct nest_choice *c)
 {
     const struct nest_chain *chain = r->chain;
+    const nest_ps links = ((c->s > 1) + (outlook->ahead > 0)) * r->least_link;
     bool any = false;
+    if (r->ahead[c->last + 1].busy - r->ahead[c->first].busy + links > r->ceiling) {
+        return false;
+    }
     for (c->mode = 0; c->mode < chain->modes; c->mode++) {
         for (c->zero = 0; c->zero < chain->zeros; c->zero++) {
-            if (chain->interleave || fits(chain, c,
-                                          terms_of(r, c->place->table[c->zero], c->first, c->last,
-                                                   chain->mode[c->mode]))) {
+            const struct nest_cost_table *table = c->place->table[c->zero];
+            if (chain->interleave ||
+                (nest_table_least(table, c->first, c->last, chain->mode[c->mode]) + links <=
+                     r->ceiling &&
+                 nest_recurrence_fits(r, c))) {
                 any = true;
-                nest_recurrence_extend(r, c);
+                nest_recurrence_extend(r, outlook, c);
             }
         }
     }
@@ -255,20 +283,21 @@ static bool extend_options(struct nest_recurrence *r, struct nest_choice *c)
 }
 
 /* dp[l][D][k][s]: D lies behind cut first; k is the place and l its link from upstream. */
-static void solve_cell(struct nest_recurrence *r, int s, int place, int first, int link)
+static void solve_cell(struct nest_recurrence *r, const struct nest_outlook *outlook, int s,
+                       int place, int first, int link)
 {
     const struct nest_chain *chain = r->chain;
+    const struct nest_window next = r->window[s - 1];
     struct nest_choice c = {.s = s, .first = first, .place = &chain->layout->place[s][place]};
     c.in = c.place->link[link];
     r->fresh_count = 0;
     r->states++;
-    const int end = cut_leaving(chain, s - 1);
-    for (c.last = s == 1 ? end - 1 : first; c.last < end; c.last++) {
+    for (c.last = next.from > first ? next.from - 1 : first; c.last < next.to; c.last++) {
         if (!is_stage(chain, first, c.last)) {
             continue;
         }
         /* In a chain what follows is longer; the cuts of a graph are not nested in their order. */
-        if ((too_long(r, s, first, c.last) || !extend_options(r, &c)) && !chain->cuts) {
+        if (!extend_options(r, outlook, &c) && !chain->cuts) {
             break;
         }
     }
@@ -278,13 +307,12 @@ static void solve_cell(struct nest_recurrence *r, int s, int place, int first, i
 static void solve_stage(struct nest_recurrence *r, int s)
 {
     const struct nest_layout *layout = r->chain->layout;
-    const int ahead = layout->stages - s;
-    const int furthest = ahead == 0 ? 0 : cut_leaving(r->chain, s);
-    for (int p = 0; p < layout->count[s]; p++) {
-        for (int first = cut_from(r->chain, ahead); first <= furthest && is_open(r->chain, s, p);
-             first++) {
-            for (int l = 0; l < layout->place[s][p].links && !too_many(r, s, first); l++) {
-                solve_cell(r, s, p, first, l);
+    struct nest_outlook outlook;
+    for (int first = r->window[s].from; first <= r->window[s].to; first++) {
+        nest_recurrence_look(r, s, first, &outlook);
+        for (int p = 0; p < layout->count[s] && outlook.busy <= r->ceiling; p++) {
+            for (int l = 0; l < layout->place[s][p].links && is_open(r->chain, s, p); l++) {
+                solve_cell(r, &outlook, s, p, first, l);
             }
         }
     }
@@ -307,7 +335,9 @@ enum nest_status nest_recurrence_solve(struct nest_recurrence *r, const struct n
         chain->layout->count[stages] == 0) {
         return NEST_NO;
     }
-    nest_recurrence_prepare(r);
+    if (!nest_recurrence_prepare(r)) {
+        return NEST_NO;
+    }
     for (int s = 1; s <= stages; s++) {
         solve_stage(r, s);
         if (r->out_of_memory) {

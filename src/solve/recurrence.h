@@ -12,11 +12,13 @@
  *
  * Cost: with P places per s (one, when blocks tile the groups), at most P * links sets per (s, D).
  * A set looks at (layers a stage may hold) * options * arcs * labels candidates. Without a limit
- * that is O(s * n^2); a limit bounds b, so that a stage holds at most the layers that b allows and
- * only the D near the balanced split are visited: O(s * w^2), w the spread that the limit leaves.
- * Equal layers make equal stages, which are priced once (kind_of). In a graph n counts cuts, and of
- * the pairs of cuts those are passed over that are not nested: two towers of 13 and 25 layers have
- * 365 cuts and as many such pairs as a chain of 270 layers. */
+ * that is O(s * n^2). A limit bounds b, and with b and memory bounded a chain has windows: filled
+ * from the front as far as each stage can, and from the back, the stages leave few cuts between the
+ * two (recurrence_limits.c). What is visited then is O(s * w^2), w the slack that the limit leaves
+ * over the balanced split, and labels that no later stage can tell apart are one. Equal layers make
+ * equal stages, which are priced once (kind_of). In a graph n counts cuts, and of the pairs of cuts
+ * those are passed over that are not nested: two towers of 13 and 25 layers have 365 cuts and as
+ * many such pairs as a chain of 270 layers. */
 #ifndef NEST_SOLVE_RECURRENCE_H
 #define NEST_SOLVE_RECURRENCE_H
 

@@ -58,8 +58,10 @@ static struct nest_target best_with(struct nest_recurrence *r, const struct fron
                                     const struct nest_choice *c, nest_ps tied)
 {
     struct nest_target best = {NEST_PS_MAX, 0};
+    struct nest_outlook outlook;
+    nest_recurrence_look(r, c->s, c->first, &outlook);
     r->fresh_count = 0;
-    nest_recurrence_extend(r, c);
+    nest_recurrence_extend(r, &outlook, c);
     for (size_t i = 0; i < r->fresh_count; i++) {
         const struct nest_target t = complete(r, front, &r->fresh[i], tied);
         best = better(t, best) ? t : best;

@@ -8,6 +8,7 @@
 struct nest_label {
     struct nest_step step;
     int64_t used; /* the sum of tp over the stages: devices, up to a factor of the strategy */
+    nest_ps span; /* (v*M - 1)*b + f: v times the pipeline if no later stage is busier */
 };
 
 /* A Pareto set in the pool. */
@@ -20,6 +21,26 @@ struct nest_terms {
     nest_ps fw, bw, recompute, sync, optimizer;
     int64_t fixed;       /* bytes without activations */
     int64_t activations; /* bytes per microbatch in flight */
+};
+
+/* Least sums over the layers before a cut: of loads without transfers, of forward and of backward
+ * passes. */
+struct nest_least {
+    nest_ps busy, fw, bw;
+};
+
+/* Cuts in front of which a stage may begin. */
+struct nest_window {
+    int from, to;
+};
+
+/* What the stages in front of a cell bring to every plan that it is part of. */
+struct nest_outlook {
+    int ahead;       /* so many stages */
+    nest_ps busy;    /* the bottleneck is at least that */
+    nest_ps fill;    /* their loads are */
+    nest_ps forward; /* the part of these loads that does not drain tails is */
+    nest_ps drain;   /* and what they take off later tails */
 };
 
 /* Equal stages are priced once: a direct-mapped memory of terms. */
@@ -42,19 +63,28 @@ struct nest_recurrence {
     size_t base_capacity;
     size_t *places_before; /* [s] places of the stages nearer the end */
     size_t stages_capacity;
-    nest_ps *least; /* [layers + 1] sums of the least times of the layers before cut i */
-    size_t least_capacity;
-    nest_ps *largest; /* [layers + 1] the largest of those times */
+    struct nest_least *ahead; /* [layers + 1] before each cut */
+    size_t ahead_capacity;
+    nest_ps *largest; /* [layers + 1] the longest of the layers before each cut */
     size_t largest_capacity;
+    struct nest_window *window; /* [stages + 1] of the s-th stage from the end; [0] the end */
+    size_t window_capacity;
     int *run_start; /* [layers] first layer of the run of equal layers that holds i */
     size_t run_capacity;
     const struct nest_cost_table **carrier; /* [widths] a table that prices the width's transfers */
     size_t carrier_capacity;
+    unsigned *crossed; /* [widths] levels that links of the width cross, one bit each */
+    size_t crossed_capacity;
+    const struct nest_cost_table **table; /* [tables] those of all places, each once */
+    size_t tables, table_capacity;
     struct nest_remembered *memory;
     uint64_t call;
     struct nest_range *range; /* [chunks] of the stage being priced */
     size_t range_capacity;
     nest_ps least_link; /* no transfer of this chain is cheaper */
+    nest_ps floor;      /* the bottleneck of every plan is at least that … */
+    nest_ps ceiling;    /* … and of those within the limit at most that */
+    bool plain;         /* v = 1 and no rules: loads are fw + bw + in + out */
     int64_t states;
     bool out_of_memory;
     const struct nest_chain *chain;
@@ -89,13 +119,20 @@ void *nest_recurrence_grow(struct nest_recurrence *r, void *items, size_t *capac
  */
 bool nest_recurrence_reserve(struct nest_recurrence *r);
 
-/* Fills least, largest, run_start and least_link for the chain. */
-void nest_recurrence_prepare(struct nest_recurrence *r);
+/* What is known before anything is visited: sums, windows, floor and ceiling. False if no plan can
+ * be within the limit. */
+bool nest_recurrence_prepare(struct nest_recurrence *r);
 
-/* True if no plan within the limit has this downset: `ahead` stages must still hold the layers
- * before cut `first`, at the least that those can cost. */
-bool nest_recurrence_hopeless(const struct nest_recurrence *r, struct nest_step step, int first,
-                              int ahead);
+/* What lies in front of a cell of s stages whose layers begin behind cut `first`. */
+void nest_recurrence_look(const struct nest_recurrence *r, int s, int first,
+                          struct nest_outlook *out);
+
+/* True if no plan within the limit has these stages behind the others. */
+bool nest_recurrence_hopeless(const struct nest_recurrence *r, const struct nest_outlook *outlook,
+                              struct nest_step step);
+
+/* Whether the stage fits in memory. Not interleaved. */
+bool nest_recurrence_fits(struct nest_recurrence *r, const struct nest_choice *c);
 
 /* The stage between its two links. False if it does not fit in memory. */
 bool nest_recurrence_price(struct nest_recurrence *r, const struct nest_choice *c,
@@ -103,7 +140,8 @@ bool nest_recurrence_price(struct nest_recurrence *r, const struct nest_choice *
 
 /* Adds to the fresh set every value of one choice: over the arcs to the successor's places and the
  * values there. */
-void nest_recurrence_extend(struct nest_recurrence *r, const struct nest_choice *c);
+void nest_recurrence_extend(struct nest_recurrence *r, const struct nest_outlook *outlook,
+                            const struct nest_choice *c);
 
 /* The best value at the head of the pipeline, all places of the first stage considered. */
 struct nest_target nest_recurrence_best(const struct nest_recurrence *r);
