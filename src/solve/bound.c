@@ -35,7 +35,8 @@ bool nest_bounds_init(struct nest_bounds *bounds, const struct nest_space *space
     *bounds = (struct nest_bounds){.space = space,
                                    .problem = *space->problem,
                                    .bulk = longest_run(model),
-                                   .kind = NEST_NEW(arena, struct nest_kind_bound, model->kinds)};
+                                   .kind = NEST_NEW(arena, struct nest_kind_bound, model->kinds),
+                                   .arena = arena};
     nest_reach_init(space->problem->cluster, &bounds->reach);
     bounds->problem.cluster = &bounds->reach.cluster;
     if (space->problem->overrides) {
@@ -52,7 +53,11 @@ bool nest_bounds_init(struct nest_bounds *bounds, const struct nest_space *space
         nest_override_drop(&bounds->timing_overrides, NEST_HOOK_RESERVE);
         bounds->timing.overrides = &bounds->timing_overrides;
     }
-    return bounds->kind;
+    const bool weighs = nest_override_has(bounds->problem.overrides, NEST_HOOK_LOAD);
+    if (weighs) {
+        bounds->load = nest_arena_alloc(arena, (size_t)space->families, sizeof *bounds->load);
+    }
+    return bounds->kind && (bounds->load || !weighs);
 }
 
 /* With equal innermost groups every position is a multiple of tp (of a, for CP) if that divides
@@ -246,6 +251,9 @@ void nest_bound_family(const struct nest_bounds *bounds, const struct nest_famil
                                .has_first = bounds->bulk > 0 && starts_alone(model),
                                .has_last = bounds->bulk < model->runs - 1 && ends_alone(model),
                                .boundary = INT64_MAX};
+    if (bounds->load) {
+        out->load = bounds->load[family - bounds->space->family];
+    }
     for (int k = 0; k < model->kinds; k++) {
         bounds->kind[k].least = NEST_PS_MAX;
     }
@@ -272,6 +280,19 @@ void nest_bound_family(const struct nest_bounds *bounds, const struct nest_famil
         out->back = i > bounds->bulk && !model->cuts ? sum_of(out->back, count, least) : out->back;
         out->largest = least > out->largest ? least : out->largest;
     }
+}
+
+bool nest_bounds_fill(struct nest_bounds *bounds)
+{
+    const struct nest_space *space = bounds->space;
+    if (bounds->family) {
+        return true;
+    }
+    bounds->family = NEST_NEW(bounds->arena, struct nest_bound, space->families);
+    for (int i = 0; bounds->family && i < space->families; i++) {
+        nest_bound_family(bounds, &space->family[i], &bounds->family[i]);
+    }
+    return bounds->family;
 }
 
 nest_ps nest_bound_least(const struct nest_bounds *bounds, const struct nest_family *family,

@@ -25,6 +25,9 @@ struct nest_kind_bound {
     nest_ps least;                 /* over modes and widths */
 };
 
+/* The least that a family can cost; see below. */
+struct nest_bound;
+
 /* A space seen through its least costs. */
 struct nest_bounds {
     const struct nest_space *space;
@@ -36,9 +39,14 @@ struct nest_bounds {
     struct nest_overrides timing_overrides;
     int bulk;                     /* the longest run of equal layers */
     struct nest_kind_bound *kind; /* [kinds] scratch */
+    struct nest_load_rule (
+        *load)[NEST_RECOMPUTES][2][2]; /* [families] where an override has them */
+    struct nest_bound *family;         /* [families], once nest_bounds_fill was called */
+    struct nest_arena *arena;
 };
 
-/* In place: not to be copied. Borrows space, takes scratch from arena. False: memory is out. */
+/* In place: not to be copied. Borrows space, takes scratch from arena, which must live as long.
+ * False: memory is out. */
 bool nest_bounds_init(struct nest_bounds *bounds, const struct nest_space *space,
                       struct nest_arena *arena);
 
@@ -57,18 +65,18 @@ nest_ps nest_bounds_link(const struct nest_bounds *bounds, int64_t block, int64_
 
 /* The least that a family can cost, per microbatch, on stages of its width. */
 struct nest_bound {
-    nest_ps total;                      /* all layers, each by its cheapest recompute mode */
-    nest_ps largest;                    /* the slowest layer */
-    nest_ps front, back;                /* layers in front of and behind the bulk */
-    int64_t bulk;                       /* layers of the bulk */
-    nest_ps bulk_time[NEST_RECOMPUTES]; /* one of them, by index of nest_space.mode */
-    struct nest_layer_work work;        /* of one of them; unused with several widths */
-    bool has_first, has_last;           /* the model starts, ends with a layer outside the bulk */
-    struct nest_layer_work first, last; /* that layer */
-    int64_t boundary;                   /* bytes of the smallest tensor between two layers */
-    nest_ps link;                       /* least transfer of it; 0 with several widths */
-    bool composed;                      /* an override weighs the parts of loads: */
-    struct nest_load_rule load[NEST_RECOMPUTES][2][2]; /* as in nest_cost_table; one width */
+    nest_ps total;                       /* all layers, each by its cheapest recompute mode */
+    nest_ps largest;                     /* the slowest layer */
+    nest_ps front, back;                 /* layers in front of and behind the bulk */
+    int64_t bulk;                        /* layers of the bulk */
+    nest_ps bulk_time[NEST_RECOMPUTES];  /* one of them, by index of nest_space.mode */
+    struct nest_layer_work work;         /* of one of them; unused with several widths */
+    bool has_first, has_last;            /* the model starts, ends with a layer outside the bulk */
+    struct nest_layer_work first, last;  /* that layer */
+    int64_t boundary;                    /* bytes of the smallest tensor between two layers */
+    nest_ps link;                        /* least transfer of it; 0 with several widths */
+    bool composed;                       /* an override weighs the parts of loads: */
+    struct nest_load_rule (*load)[2][2]; /* [NEST_RECOMPUTES] as in nest_cost_table; one width */
 };
 
 /* The least that a layer adds to the load of a stage, by a mode. */
@@ -77,6 +85,9 @@ nest_ps nest_bounds_time(const struct nest_bound *bound, enum nest_recompute mod
 
 void nest_bound_family(const struct nest_bounds *bounds, const struct nest_family *family,
                        struct nest_bound *out);
+
+/* Bounds every family of the space, once. False: memory is out. */
+bool nest_bounds_fill(struct nest_bounds *bounds);
 
 /* Least step time of any plan of the family: M * max(total / most stages, largest) over its dp. */
 nest_ps nest_bound_least(const struct nest_bounds *bounds, const struct nest_family *family,

@@ -6,25 +6,34 @@
 #include "input/set.h"
 #include "plan/rules.h"
 #include "plan/words.h"
+#include "solve/least.h"
 #include "solve/search.h"
 
-enum { HINT_MAX = 600, DOUBLINGS_MAX = 40, BISECTIONS = 8 };
+enum { HINT_MAX = 600 };
 
 struct explanation {
     const struct nest_problem *problem;
+    struct nest_bounds *bounds;
     struct nest_solve_options options;
-    struct nest_arena *arena;
     struct nest_errors *errors;
+    struct nest_arena scratch; /* of one relaxed search */
 };
 
-/* Solves a relaxed problem; the best plan is out->solution[0]. */
-static bool solve_relaxed(const struct explanation *e, const struct nest_problem *relaxed,
-                          struct nest_result *out)
+/* Solves a relaxed problem. out: the best plan, until the next call. */
+static bool solve_relaxed(struct explanation *e, const struct nest_problem *relaxed,
+                          struct nest_plan *out)
 {
     struct nest_space space;
-    *out = (struct nest_result){0};
-    return nest_space_build(relaxed, e->arena, &space) == NEST_OK &&
-           nest_search(&space, &e->options, NEST_PS_MAX, e->arena, out) == NEST_OK;
+    struct nest_bounds bounds;
+    struct nest_result result = {0};
+    nest_arena_reset(&e->scratch);
+    if (nest_space_build(relaxed, &e->scratch, &space) != NEST_OK ||
+        !nest_bounds_init(&bounds, &space, &e->scratch) ||
+        nest_search(&bounds, &e->options, NEST_PS_MAX, &e->scratch, &result) != NEST_OK) {
+        return false;
+    }
+    *out = result.solution->plan;
+    return true;
 }
 
 static void write_value(const struct nest_plan *plan, enum nest_pin_key key,
@@ -39,18 +48,18 @@ static void write_value(const struct nest_plan *plan, enum nest_pin_key key,
 }
 
 /* "free zero (zero 1 is feasible)" for every pin that stands in the way alone. */
-static void suggest_pins(const struct explanation *e, struct nest_strbuf *hint)
+static void suggest_pins(struct explanation *e, struct nest_strbuf *hint)
 {
     struct nest_problem relaxed = *e->problem;
-    struct nest_result result;
+    struct nest_plan plan;
     for (int key = 0; key < NEST_PINS; key++) {
         struct nest_pin *pin = &relaxed.pins.pin[key];
         if (pin->count > 0) {
             pin->count = 0;
-            if (solve_relaxed(e, &relaxed, &result)) {
+            if (solve_relaxed(e, &relaxed, &plan)) {
                 nest_strbuf_printf(hint, "%sfree %s (", hint->length ? ", or " : "",
                                    nest_pin_name((enum nest_pin_key)key));
-                write_value(&result.solution->plan, (enum nest_pin_key)key, hint);
+                write_value(&plan, (enum nest_pin_key)key, hint);
                 nest_strbuf_add(hint, " is feasible)");
             }
             *pin = e->problem->pins.pin[key];
@@ -58,11 +67,10 @@ static void suggest_pins(const struct explanation *e, struct nest_strbuf *hint)
     }
     if (relaxed.pins.order.kind != NEST_ORDER_FREE) {
         relaxed.pins.order.kind = NEST_ORDER_FREE;
-        if (solve_relaxed(e, &relaxed, &result)) {
+        if (solve_relaxed(e, &relaxed, &plan)) {
             char order[64];
-            nest_strbuf_printf(
-                hint, "%sfree order (%s is feasible)", hint->length ? ", or " : "",
-                nest_order_format(&result.solution->plan.strategy, order, sizeof order));
+            nest_strbuf_printf(hint, "%sfree order (%s is feasible)", hint->length ? ", or " : "",
+                               nest_order_format(&plan.strategy, order, sizeof order));
         }
     }
 }
@@ -94,7 +102,7 @@ static struct nest_strategy pinned_strategy(const struct nest_problem *problem, 
 }
 
 /* No strategy is legal: names the rule, if the pins break one by themselves. */
-static void explain_illegal(const struct explanation *e)
+static void explain_illegal(struct explanation *e)
 {
     int64_t pp;
     const struct nest_strategy s = pinned_strategy(e->problem, &pp);
@@ -112,66 +120,61 @@ static void explain_illegal(const struct explanation *e)
     nest_strbuf_free(&hint);
 }
 
-/* The plan that needs least memory on its fullest device, nearly: bisected limits, each replaced by
- * what the plan found under it really needs. False if there is none at any limit. */
-static bool least_memory(const struct explanation *e, struct nest_solution *out)
+/* The readable limit that allows so many bytes: rounded up, for it is to be typed in. */
+static char *format_limit(int64_t bytes, char *out, size_t size)
 {
-    struct nest_problem relaxed = *e->problem;
-    struct nest_result result;
-    bool found = false;
-    for (int i = 0; i < DOUBLINGS_MAX && !found && relaxed.memory_limit < INT64_MAX / 2; i++) {
-        relaxed.memory_limit *= 2;
-        found = solve_relaxed(e, &relaxed, &result);
-    }
-    int64_t low = e->problem->memory_limit;
-    for (int i = 0; found && i < BISECTIONS; i++) {
-        *out = result.solution[0];
-        const int64_t high = out->prediction.stage[out->prediction.worst_stage].memory.total;
-        relaxed.memory_limit = low + (high - low) / 2;
-        if (!solve_relaxed(e, &relaxed, &result)) {
-            low = relaxed.memory_limit;
-            result.solution = out;
+    char scratch[128];
+    const char *hint;
+    double typed = 0.0;
+    for (double value = (double)bytes; typed < (double)bytes; value *= 1.0005) {
+        (void)nest_unit_format(value, NEST_UNIT_BYTES, out, size);
+        if (nest_unit_parse(out, NEST_UNIT_BYTES, &typed, &hint, scratch, sizeof scratch)) {
+            break;
         }
     }
-    return found;
+    return out;
 }
 
-static void explain_memory(const struct explanation *e)
+static void explain_memory(struct explanation *e)
 {
-    struct nest_solution least;
+    struct nest_least least;
     struct nest_strbuf hint = NEST_STRBUF_INIT(HINT_MAX);
+    struct nest_arena arena = NEST_ARENA_INIT;
     suggest_pins(e, &hint);
-    if (!least_memory(e, &least)) {
+    if (nest_least_memory(e->bounds, &e->options, &arena, &least) != NEST_OK) {
         nest_errors_add(e->errors, (struct nest_mark){0}, "limits.memory",
                         hint.length ? nest_strbuf_text(&hint) : NULL,
                         "no plan fits, whatever the memory limit");
-        nest_strbuf_free(&hint);
-        return;
+    } else {
+        const struct nest_plan *plan = &least.solution.plan;
+        const struct nest_strategy *s = &plan->strategy;
+        const double missing = (double)(least.limit - e->problem->memory_limit);
+        char limit[32];
+        char need[32];
+        char more[32];
+        char enough[32];
+        (void)nest_unit_format((double)e->problem->memory_limit, NEST_UNIT_BYTES, limit,
+                               sizeof limit);
+        (void)nest_unit_format((double)least.limit, NEST_UNIT_BYTES, need, sizeof need);
+        (void)nest_unit_format(missing, NEST_UNIT_BYTES, more, sizeof more);
+        nest_strbuf_printf(&hint, "%sallow a memory limit of %s", hint.length ? ", or " : "",
+                           format_limit(least.limit, enough, sizeof enough));
+        nest_errors_add(
+            e->errors, (struct nest_mark){0}, "limits.memory", nest_strbuf_text(&hint),
+            "no plan fits in %s per device: the least that was found needs %s, %s more, on "
+            "stage %d (tp %" PRId64 ", cp %" PRId64 ", pp %d, dp %" PRId64 ", zero %d)",
+            limit, need, more, least.stage, s->tp, s->cp, plan->stages, nest_strategy_dp(s),
+            s->zero);
     }
-    const int worst = least.prediction.worst_stage;
-    const int64_t needs = least.prediction.stage[worst].memory.total;
-    const struct nest_strategy *s = &least.plan.strategy;
-    char limit[32];
-    char need[32];
-    char more[32];
-    (void)nest_unit_format((double)e->problem->memory_limit, NEST_UNIT_BYTES, limit, sizeof limit);
-    (void)nest_unit_format((double)needs, NEST_UNIT_BYTES, need, sizeof need);
-    (void)nest_unit_format((double)(needs - e->problem->memory_limit), NEST_UNIT_BYTES, more,
-                           sizeof more);
-    nest_strbuf_printf(&hint, "%sallow a memory limit of %s", hint.length ? ", or " : "", need);
-    nest_errors_add(e->errors, (struct nest_mark){0}, "limits.memory", nest_strbuf_text(&hint),
-                    "no plan fits in %s per device: the least that was found needs %s, %s more, on "
-                    "stage %d (tp %" PRId64 ", cp %" PRId64 ", pp %d, dp %" PRId64 ", zero %d)",
-                    limit, need, more, worst, s->tp, s->cp, least.plan.stages, nest_strategy_dp(s),
-                    s->zero);
     nest_strbuf_free(&hint);
+    nest_arena_free(&arena);
 }
 
-void nest_explain_infeasible(const struct nest_space *space,
-                             const struct nest_solve_options *options, struct nest_arena *arena,
+void nest_explain_infeasible(struct nest_bounds *bounds, const struct nest_solve_options *options,
                              struct nest_errors *errors)
 {
-    struct explanation e = {.problem = space->problem, .arena = arena, .errors = errors};
+    const struct nest_space *space = bounds->space;
+    struct explanation e = {.problem = space->problem, .bounds = bounds, .errors = errors};
     e.options = (struct nest_solve_options){
         .top = 1, .threads = options->threads, .cancel = options->cancel};
     if (space->strategies == 0) {
@@ -179,4 +182,5 @@ void nest_explain_infeasible(const struct nest_space *space,
     } else {
         explain_memory(&e);
     }
+    nest_arena_free(&e.scratch);
 }

@@ -572,6 +572,19 @@ static bool knows_memory(const struct nest_room *room)
     return room->memory[0] != 0 || room->state != 0;
 }
 
+bool nest_room_holds(const struct nest_room *room, const struct nest_grid *grid, int64_t more)
+{
+    struct nest_room larger = *room;
+    const int64_t v = grid->virtual_stages;
+    const struct fitting f = {
+        .room = &larger, .grid = grid, .columns = (room->bound->bulk + v - 1) / v};
+    larger.limit += more;
+    for (int m = 0; m < room->modes; m++) {
+        larger.memory[m] += more;
+    }
+    return !knows_memory(room) || holds_bulk(&f);
+}
+
 nest_ps nest_room_even(const struct nest_bounds *bounds, const struct nest_room *room,
                        const struct nest_grid *grid, nest_ps limit)
 {

@@ -62,6 +62,9 @@ void nest_room_measure_placed(const struct nest_bounds *bounds, const struct nes
                               int places, const struct nest_placement *placement,
                               struct nest_room *out);
 
+/* False if no plan can hold the bulk where a device may fill so many bytes more than its limit. */
+bool nest_room_holds(const struct nest_room *room, const struct nest_grid *grid, int64_t more);
+
 /* Least step time of pp stages of v chunks. Even: with an even split. Sharp: b is found to a
  * thousandth, and the tail counts. Both are NEST_PS_MAX where memory does not suffice at all; a
  * value beyond limit may be any such value. */

@@ -12,8 +12,8 @@ struct search {
     const struct nest_space *space;
     const struct nest_solve_options *options;
     nest_ps limit; /* asked for by the caller */
-    struct nest_bounds bounds;
-    struct nest_bound *bound; /* [families] */
+    struct nest_bounds *bounds;
+    const struct nest_bound *bound; /* [families]; NULL without bounds */
     struct nest_frontier frontier;
     struct nest_best best;
     int dives;   /* whole strategies solved without a plan, until DIVES */
@@ -100,8 +100,8 @@ static void measure(const struct search *s, const struct nest_node *node,
                     const struct nest_strategy *strategy, enum nest_knowledge knowledge,
                     struct nest_room *out)
 {
-    nest_room_measure(&s->bounds, &s->space->family[node->family], &s->bound[node->family],
-                      strategy, knowledge, node->pp, out);
+    nest_room_measure(s->bounds, &s->space->family[node->family], &s->bound[node->family], strategy,
+                      knowledge, node->pp, out);
 }
 
 /* The room of a dp under the lightest sharding. */
@@ -118,8 +118,7 @@ static void measure_dp(const struct search *s, const struct nest_node *node, str
 
 static nest_ps bound_of_grid(const struct search *s, const struct nest_grid *grid)
 {
-    return s->options->exhaustive ? 0
-                                  : nest_room_even(&s->bounds, &s->room, grid, current_limit(s));
+    return s->options->exhaustive ? 0 : nest_room_even(s->bounds, &s->room, grid, current_limit(s));
 }
 
 static bool lower_bound(void *context, const struct nest_grid *grid)
@@ -170,7 +169,7 @@ static const struct nest_room *room_of(const struct search *s, const struct nest
                                        const struct nest_strategy *strategy,
                                        enum nest_knowledge knowledge)
 {
-    return nest_rooms_get(s->rooms, &s->bounds, node->family, &s->bound[node->family], strategy,
+    return nest_rooms_get(s->rooms, s->bounds, node->family, &s->bound[node->family], strategy,
                           knowledge, node->pp);
 }
 
@@ -187,13 +186,13 @@ static nest_ps bound_of_sharding(const struct search *s, const struct nest_node 
     const nest_ps limit = current_limit(s);
     struct nest_room state;
     /* A script is asked for memory last. */
-    measure(s, node, strategy, s->bounds.asks_memory ? NEST_KNOWS_TIME : NEST_KNOWS_STATE, &state);
-    const nest_ps bound = larger(node->bound, nest_room_even(&s->bounds, &state, &grid, limit));
+    measure(s, node, strategy, s->bounds->asks_memory ? NEST_KNOWS_TIME : NEST_KNOWS_STATE, &state);
+    const nest_ps bound = larger(node->bound, nest_room_even(s->bounds, &state, &grid, limit));
     if (bound > limit || bound == NEST_PS_MAX) {
         return bound;
     }
     const struct nest_room *room = room_of(s, node, strategy, NEST_KNOWS_SHARDING);
-    return larger(bound, nest_room_even(&s->bounds, room, &grid, limit));
+    return larger(bound, nest_room_even(s->bounds, room, &grid, limit));
 }
 
 static bool push_sharding(void *context, const struct nest_strategy *strategy)
@@ -225,7 +224,7 @@ static void sharpen(const struct search *s, enum nest_knowledge knowledge, struc
     if (knows_sharding(s)) {
         const struct nest_room *room = room_of(s, node, &strategy, knowledge);
         node->bound =
-            larger(node->bound, nest_room_sharp(&s->bounds, room, &grid, current_limit(s)));
+            larger(node->bound, nest_room_sharp(s->bounds, room, &grid, current_limit(s)));
     }
 }
 
@@ -278,9 +277,8 @@ static void push_families(struct search *s)
 {
     for (int i = 0; i < s->space->families; i++) {
         struct nest_node node = {.level = NEST_NODE_FAMILY, .family = i};
-        if (!s->options->exhaustive) {
-            nest_bound_family(&s->bounds, &s->space->family[i], &s->bound[i]);
-            node.bound = nest_bound_least(&s->bounds, &s->space->family[i], &s->bound[i]);
+        if (s->bound) {
+            node.bound = nest_bound_least(s->bounds, &s->space->family[i], &s->bound[i]);
         }
         push(s, &node);
     }
@@ -379,7 +377,7 @@ static void *run_thread(void *context)
     struct search *s = context;
     struct nest_single single;
     pthread_mutex_lock(&s->lock);
-    if (nest_single_init(&single, &s->bounds) == NEST_OK) {
+    if (nest_single_init(&single, s->bounds) == NEST_OK) {
         work(s, &single);
         nest_single_free(&single);
     } else {
@@ -424,33 +422,39 @@ static bool publish(const struct search *s, struct nest_arena *arena, struct nes
     return true;
 }
 
-static bool prepare(struct search *s, struct nest_arena *arena)
+static bool prepare(struct search *s)
 {
-    s->bound = calloc((size_t)s->space->families + 1, sizeof *s->bound);
     s->rooms = nest_rooms_create(s->space->families);
-    return nest_best_init(&s->best, s->options->top, s->options->by_shape) && s->bound &&
-           s->rooms && nest_bounds_init(&s->bounds, s->space, arena);
+    if (!nest_best_init(&s->best, s->options->top, s->options->by_shape) || !s->rooms) {
+        return false;
+    }
+    if (!s->options->exhaustive) {
+        if (!nest_bounds_fill(s->bounds)) {
+            return false;
+        }
+        s->bound = s->bounds->family;
+    }
+    return true;
 }
 
 static void clean_up(struct search *s)
 {
     nest_best_free(&s->best);
-    free(s->bound);
     nest_rooms_free(s->rooms);
     free(s->frontier.heap);
     pthread_mutex_destroy(&s->lock);
     pthread_cond_destroy(&s->changed);
 }
 
-enum nest_status nest_search(const struct nest_space *space,
-                             const struct nest_solve_options *options, nest_ps limit,
-                             struct nest_arena *arena, struct nest_result *out)
+enum nest_status nest_search(struct nest_bounds *bounds, const struct nest_solve_options *options,
+                             nest_ps limit, struct nest_arena *arena, struct nest_result *out)
 {
-    struct search s = {.space = space, .options = options, .limit = limit};
+    const struct nest_space *space = bounds->space;
+    struct search s = {.space = space, .options = options, .limit = limit, .bounds = bounds};
     s.frontier.diving = limit == NEST_PS_MAX && !options->exhaustive;
     pthread_mutex_init(&s.lock, NULL);
     pthread_cond_init(&s.changed, NULL);
-    s.status = prepare(&s, arena) ? NEST_OK : NEST_NO_MEMORY;
+    s.status = prepare(&s) ? NEST_OK : NEST_NO_MEMORY;
     if (s.status == NEST_OK) {
         s.progress.strategies = space->strategies;
         push_families(&s);

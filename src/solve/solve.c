@@ -25,30 +25,43 @@ static nest_ps recost(const struct nest_problem *problem, const struct nest_plan
     return step;
 }
 
-/* Plans within the limit first; where there are too few, all. */
-static enum nest_status solve_within(const struct nest_problem *problem,
-                                     const struct nest_solve_options *options, nest_ps limit,
-                                     struct nest_arena *arena, struct nest_result *out)
+/* Plans within the limit first; where there are too few, all. The space and its bounds live in
+ * scratch. */
+static enum nest_status search(const struct nest_problem *problem,
+                               const struct nest_solve_options *options, nest_ps limit,
+                               struct nest_arena *scratch, struct nest_arena *arena,
+                               struct nest_result *out)
 {
-    *out = (struct nest_result){0};
-    nest_errors_init(&out->errors, arena);
     struct nest_space space;
-    enum nest_status status = nest_space_build(problem, arena, &space);
-    if (status != NEST_OK) {
-        return status;
+    struct nest_bounds bounds;
+    if (nest_space_build(problem, scratch, &space) != NEST_OK ||
+        !nest_bounds_init(&bounds, &space, scratch)) {
+        return NEST_NO_MEMORY;
     }
-    status = nest_search(&space, options, limit, arena, out);
+    enum nest_status status = nest_search(&bounds, options, limit, arena, out);
     if (limit < NEST_PS_MAX &&
         (status == NEST_NO || (status == NEST_OK && out->count < options->top))) {
-        status = nest_search(&space, options, NEST_PS_MAX, arena, out);
+        status = nest_search(&bounds, options, NEST_PS_MAX, arena, out);
     }
     const enum nest_status fault = nest_problem_fault(problem, &out->errors);
     if (fault != NEST_OK) {
         return fault;
     }
     if (status == NEST_NO) {
-        nest_explain_infeasible(&space, options, arena, &out->errors);
+        nest_explain_infeasible(&bounds, options, &out->errors);
     }
+    return status;
+}
+
+static enum nest_status solve_within(const struct nest_problem *problem,
+                                     const struct nest_solve_options *options, nest_ps limit,
+                                     struct nest_arena *arena, struct nest_result *out)
+{
+    struct nest_arena scratch = NEST_ARENA_INIT;
+    *out = (struct nest_result){0};
+    nest_errors_init(&out->errors, arena);
+    const enum nest_status status = search(problem, options, limit, &scratch, arena, out);
+    nest_arena_free(&scratch);
     return status;
 }
 
