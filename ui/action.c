@@ -91,7 +91,7 @@ static const struct nest_action_entry table[] = {
     {NEST_ACTION_BACK, "back", "Esc q", LIST | TEXT, "close", "Close this window"},
     {NEST_ACTION_BACK, "back", "Esc", VIEW, NULL, "Clear the message; never quits"},
     {NEST_ACTION_CANCEL, "cancel", "C-c", ANYWHERE, NULL,
-     "Stop a search that is under way; otherwise quit"},
+     "Stop the script or search that is under way; otherwise quit"},
     {NEST_ACTION_REPAINT, "repaint", "C-l", ANYWHERE | LUA, NULL, "Draw the screen anew"},
     {NEST_ACTION_SUSPEND, "suspend", "C-z", ANYWHERE | LUA, NULL, "Go to the shell; fg comes back"},
     {NEST_ACTION_QUIT, "quit", "q F10", VIEW, "quit", "Quit; asks only when changes would be lost"},

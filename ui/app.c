@@ -12,18 +12,22 @@ enum { TEXT_MAX = 1 << 16 };
 
 /* ---- Life ---- */
 
-void nest_app_open(struct nest_app *app, struct nest_session *session, struct nest_screen *screen)
+bool nest_app_open(struct nest_app *app, struct nest_session *session, struct nest_screen *screen)
 {
     *app = (struct nest_app){.session = session, .screen = screen};
     nest_plan_view_init(&app->plan);
     (void)nest_console_open(session, &app->console);
     (void)nest_lesson_start(session, &app->lesson);
     (void)nest_watch_open(session, app->console, &app->watch);
+    const bool fine = nest_maker_open(session, app->console, &app->maker) == NEST_OK;
     nest_lua_view_init(&app->lua, app->console);
-    nest_app_refresh(app);
+    if (fine) {
+        nest_app_refresh(app);
+    }
     if (app->snapshot) {
         (void)nest_plan_view_act(&app->plan, app->snapshot, NEST_ACTION_FIRST);
     }
+    return app->snapshot != NULL;
 }
 
 void nest_app_close(struct nest_app *app)
@@ -35,6 +39,7 @@ void nest_app_close(struct nest_app *app)
     nest_history_free(&app->values);
     nest_history_free(&app->files);
     nest_lesson_close(app->lesson);
+    nest_maker_close(app->maker);
     nest_watch_close(app->watch);
     nest_console_close(app->console);
     nest_session_close(app->session);
@@ -152,7 +157,7 @@ static void change(struct nest_app *app, enum nest_action action)
     } else if (knob && action == NEST_ACTION_PIN) {
         status = nest_session_toggle(app->session, knob->path, &errors);
     } else if (knob) {
-        status = nest_session_nudge(app->session, knob->path, up ? 1 : -1, big, &errors);
+        status = nest_maker_nudge(app->maker, knob->path, up ? 1 : -1, big, &errors);
     }
     (void)nest_app_report(app, status, &errors);
     nest_arena_free(&arena);
@@ -176,6 +181,9 @@ static void ask_value(struct nest_app *app)
 
 static void step_history(struct nest_app *app, bool undo)
 {
+    if (undo && nest_maker_cancel(app->maker)) {
+        return; /* what is under way is what was changed last */
+    }
     const bool moved = undo ? nest_session_undo(app->session) : nest_session_redo(app->session);
     if (!moved) {
         nest_app_say(app, NEST_ROLE_WARN, undo ? "nothing to undo" : "nothing to redo");
@@ -233,7 +241,7 @@ static void accept_choice(struct nest_app *app)
         (void)snprintf(name, sizeof name, "%s", app->popup.line[app->popup.cursor]);
         const enum nest_status status = app->popup_use == NEST_FOR_MODEL
                                             ? nest_session_model(app->session, name, &errors)
-                                            : nest_session_cluster(app->session, name, &errors);
+                                            : nest_maker_cluster(app->maker, name, &errors);
         (void)nest_app_report(app, status, &errors);
     }
     nest_arena_free(&arena);
@@ -243,6 +251,9 @@ static void accept_choice(struct nest_app *app)
 
 static void cancel(struct nest_app *app)
 {
+    if (nest_maker_cancel(app->maker)) {
+        return; /* it says so itself once it has stopped */
+    }
     if (nest_session_cancel(app->session)) {
         nest_app_say(app, NEST_ROLE_WARN, "search stopped");
         return;
@@ -557,6 +568,7 @@ void nest_app_draw(struct nest_app *app, struct nest_canvas *canvas)
         .view = app->view,
         .lesson = nest_app_lesson_number(app) > 0,
         .snapshot = app->snapshot,
+        .doing = nest_maker_doing(app->maker),
         .layout = nest_app_layout(app),
         .note = app->message[0]    ? app->message
                 : about.length > 0 ? nest_strbuf_text(&about)

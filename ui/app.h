@@ -3,6 +3,7 @@
 #define NEST_UI_APP_H
 
 #include "session/lesson.h"
+#include "session/maker.h"
 #include "session/session.h"
 #include "session/watch.h"
 #include "ui/input.h"
@@ -29,6 +30,7 @@ struct nest_app {
     const struct nest_snapshot *snapshot; /* owned */
     struct nest_console *console;         /* NULL: there is none, as memory was out */
     struct nest_watch *watch;             /* of the scenario's files; NULL likewise */
+    struct nest_maker *maker;             /* of changes that run scripts */
     struct nest_lesson *lesson;           /* NULL likewise */
     int lesson_scroll;
     bool too_small; /* the screen, at the last drawing */
@@ -53,8 +55,9 @@ struct nest_app {
     struct nest_screen *screen; /* NULL without a terminal: in tests */
 };
 
-/* Takes over the session, not the screen. */
-void nest_app_open(struct nest_app *app, struct nest_session *session, struct nest_screen *screen);
+/* Takes over the session, not the screen. False when memory is out; it is to be closed all the
+ * same. */
+bool nest_app_open(struct nest_app *app, struct nest_session *session, struct nest_screen *screen);
 void nest_app_close(struct nest_app *app);
 
 /* Opens a lesson and shows it. */
@@ -136,7 +139,9 @@ void nest_app_quit(struct nest_app *app);
 /* Opens a window with the keys that are valid now first. */
 void nest_app_help(struct nest_app *app);
 
-/* Opens a window with the equivalent command line and puts it on the clipboard. */
+/* Opens a window with the equivalent command line and puts it on the clipboard; where a script has
+ * to run for it, once that is done. */
+void nest_app_show_line(struct nest_app *app, const char *line);
 void nest_app_show_command(struct nest_app *app);
 
 #endif

@@ -18,6 +18,12 @@ static bool collect(struct nest_app *app)
     any |= app->lesson && nest_lesson_collect(app->lesson);
     any |= app->watch && nest_watch_collect(app->watch, &notice);
     say_notice(app, &notice);
+    any |= nest_maker_collect(app->maker, &notice);
+    say_notice(app, &notice);
+    const char *line = nest_maker_line(app->maker);
+    if (line) {
+        nest_app_show_line(app, line);
+    }
     return any;
 }
 

@@ -64,7 +64,7 @@ static bool run_set(struct nest_app *app, const char *rest)
         return false;
     }
     begin(&outcome);
-    return end(app, &outcome, nest_session_set(app->session, path, value, &outcome.errors));
+    return end(app, &outcome, nest_maker_set(app->maker, path, value, &outcome.errors));
 }
 
 /* "layers 2": that many times as large; the session says what is not legal. */
@@ -74,7 +74,7 @@ static bool scale(struct nest_app *app, const char *path, const char *factor)
     struct outcome outcome;
     (void)snprintf(change, sizeof change, "*%.40s", *factor ? factor : "2");
     begin(&outcome);
-    return end(app, &outcome, nest_session_set(app->session, path, change, &outcome.errors));
+    return end(app, &outcome, nest_maker_set(app->maker, path, change, &outcome.errors));
 }
 
 static bool run_scale(struct nest_app *app, const char *rest)
@@ -125,7 +125,7 @@ static bool run_edit(struct nest_app *app, const char *rest)
 {
     struct outcome outcome;
     begin(&outcome);
-    return end(app, &outcome, nest_session_load(app->session, rest, &outcome.errors));
+    return end(app, &outcome, nest_maker_load(app->maker, rest, &outcome.errors));
 }
 
 static bool run_model(struct nest_app *app, const char *rest)
@@ -139,7 +139,7 @@ static bool run_cluster(struct nest_app *app, const char *rest)
 {
     struct outcome outcome;
     begin(&outcome);
-    return end(app, &outcome, nest_session_cluster(app->session, rest, &outcome.errors));
+    return end(app, &outcome, nest_maker_cluster(app->maker, rest, &outcome.errors));
 }
 
 static bool run_lesson(struct nest_app *app, const char *rest)

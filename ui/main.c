@@ -46,9 +46,11 @@ static int run(struct nest_session *session, const struct nest_explore_request *
         (void)fprintf(stderr, "nest: no full screen: %s\n", why);
         return NEST_EXPLORER_UNAVAILABLE;
     }
-    nest_app_open(&app, session, &screen);
-    start_lesson(&app, request);
-    const int status = nest_app_run(&app);
+    const bool opened = nest_app_open(&app, session, &screen);
+    if (opened) {
+        start_lesson(&app, request);
+    }
+    const int status = opened ? nest_app_run(&app) : NEST_EXPLORER_UNAVAILABLE;
     nest_screen_close(&screen);
     nest_app_close(&app);
     return status;

@@ -16,7 +16,7 @@ static bool answer(struct nest_app *app)
         fine = nest_app_report(app,
                                app->knob_is_pin
                                    ? nest_session_pin(app->session, app->knob_path, text, &errors)
-                                   : nest_session_set(app->session, app->knob_path, text, &errors),
+                                   : nest_maker_set(app->maker, app->knob_path, text, &errors),
                                &errors);
         break;
     case NEST_ASKING_FIND:

@@ -83,24 +83,29 @@ static void add_continued(const char *line, int width, struct nest_strbuf *out)
     nest_strbuf_add(out, line);
 }
 
+void nest_app_show_line(struct nest_app *app, const char *line)
+{
+    struct nest_strbuf text = NEST_STRBUF_INIT(TEXT_MAX);
+    if (app->screen) {
+        nest_screen_copy(app->screen, line);
+    }
+    const int width = width_of(app);
+    add_continued(line, (width < WIDE ? width : WIDE) - MARGINS - 2, &text);
+    nest_popup_text(&app->popup, "The same plan from the command line", nest_strbuf_text(&text));
+    app->popup_use = NEST_FOR_READING;
+    nest_strbuf_free(&text);
+}
+
 void nest_app_show_command(struct nest_app *app)
 {
     struct nest_arena arena = NEST_ARENA_INIT;
     struct nest_errors errors;
     struct nest_strbuf line = NEST_STRBUF_INIT(TEXT_MAX);
-    struct nest_strbuf text = NEST_STRBUF_INIT(TEXT_MAX);
     nest_errors_init(&errors, &arena);
-    if (nest_app_report(app, nest_session_command(app->session, &line, &errors), &errors)) {
-        if (app->screen) {
-            nest_screen_copy(app->screen, nest_strbuf_text(&line));
-        }
-        const int width = width_of(app);
-        add_continued(nest_strbuf_text(&line), (width < WIDE ? width : WIDE) - MARGINS - 2, &text);
-        nest_popup_text(&app->popup, "The same plan from the command line",
-                        nest_strbuf_text(&text));
-        app->popup_use = NEST_FOR_READING;
+    if (nest_app_report(app, nest_maker_command(app->maker, &line, &errors), &errors) &&
+        line.length > 0) {
+        nest_app_show_line(app, nest_strbuf_text(&line));
     }
     nest_strbuf_free(&line);
-    nest_strbuf_free(&text);
     nest_arena_free(&arena);
 }

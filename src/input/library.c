@@ -352,7 +352,8 @@ static void build_cluster(struct nest_field_reader *reader, const char *path, st
                         "a cluster in Lua cannot be built here");
         return;
     }
-    (void)library->build(library->build_context, path, NULL, 0, reader->arena, out, reader->errors);
+    const struct nest_build_request request = {.path = path, .cancel = library->cancel};
+    (void)library->build(library->build_context, &request, reader->arena, out, reader->errors);
     if (reader->errors->count == before) {
         const struct nest_origin origin = {.fallback = {path, 0, 0}};
         nest_cluster_check(out, &origin, reader->errors);
@@ -409,6 +410,15 @@ enum nest_status nest_load_cluster(const struct nest_library *library, const cha
     const size_t before = errors->count + errors->dropped;
     nest_cluster_load(&reader, name, (struct nest_mark){0}, NULL, out);
     return nest_input_outcome(errors, before);
+}
+
+bool nest_cluster_is_script(const struct nest_library *library, const char *name,
+                            struct nest_arena *arena)
+{
+    const char *shipped =
+        library->root ? nest_arena_printf(arena, "%s/topologies/%s.lua", library->root, name)
+                      : NULL;
+    return nest_path_is_lua(name) || (shipped && is_file(shipped));
 }
 
 enum nest_status nest_cluster_from_tree(const struct nest_library *library,

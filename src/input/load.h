@@ -17,6 +17,7 @@ struct nest_library {
     const char *root;            /* NULL when there is none */
     nest_cluster_builder *build; /* NULL: clusters in Lua are refused */
     void *build_context;
+    const atomic_bool *cancel; /* polled while a cluster's script runs; may be NULL */
 };
 
 /* Finds the library for the running binary; root is NULL and the answer NEST_NO when
@@ -37,6 +38,9 @@ enum nest_status nest_load_device(const struct nest_library *library, const char
 enum nest_status nest_load_cluster(const struct nest_library *library, const char *name,
                                    struct nest_arena *arena, struct nest_cluster_spec *out,
                                    struct nest_errors *errors);
+/* Whether loading the cluster of that name runs a script. */
+bool nest_cluster_is_script(const struct nest_library *library, const char *name,
+                            struct nest_arena *arena);
 enum nest_status nest_load_model(const struct nest_library *library, const char *name,
                                  struct nest_arena *arena, struct nest_model_spec *out,
                                  struct nest_errors *errors);

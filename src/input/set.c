@@ -428,13 +428,15 @@ static bool rebuild_cluster(struct nest_scenario_spec *scenario, struct nest_mar
     const struct nest_cluster_spec old = scenario->cluster;
     struct nest_cluster_spec fresh = {0};
     const size_t before = errors->count + errors->dropped;
-    const enum nest_status status =
-        old.build(old.build_context, old.build_path, old.param, old.params, arena, &fresh, errors);
+    const struct nest_build_request request = {
+        .path = old.build_path, .params = old.params, .param = old.param, .cancel = old.cancel};
+    const enum nest_status status = old.build(old.build_context, &request, arena, &fresh, errors);
     if (status != NEST_OK || !fresh.device) {
         return false;
     }
     fresh.id = old.id;
     fresh.ref = old.ref;
+    fresh.cancel = old.cancel;
     scenario->device = *fresh.device;
     scenario->cluster = fresh;
     scenario->cluster.device = &scenario->device;
@@ -485,6 +487,17 @@ enum nest_status nest_set(struct nest_scenario_spec *scenario, const char *path,
     *scenario = changed;
     scenario->cluster.device = &scenario->device;
     return NEST_OK;
+}
+
+const char *nest_set_builds(const struct nest_scenario_spec *scenario, const char *path,
+                            struct nest_arena *arena)
+{
+    struct nest_scenario_spec copy = *scenario;
+    struct search search;
+    return find_target(&copy, path, arena, &search) &&
+                   nest_is_knob(&copy.cluster, search.found[0].full)
+               ? search.found[0].full
+               : NULL;
 }
 
 /* ---- Getting ---- */

@@ -12,6 +12,11 @@ enum nest_status nest_set(struct nest_scenario_spec *scenario, const char *path,
                           struct nest_mark mark, struct nest_arena *arena,
                           struct nest_errors *errors);
 
+/* The full PATH if path names a knob of the cluster's script, which setting it would run; else
+ * NULL. */
+const char *nest_set_builds(const struct nest_scenario_spec *scenario, const char *path,
+                            struct nest_arena *arena);
+
 /* Applies one pin, KEY and VALUE ("8", "2..8", "2|4|8", "selective", "true", an order). An empty
  * value or "free" frees the choice. */
 enum nest_status nest_pin_set(struct nest_pins_spec *pins, const char *key, const char *value,

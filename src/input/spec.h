@@ -6,6 +6,7 @@
 #ifndef NEST_INPUT_SPEC_H
 #define NEST_INPUT_SPEC_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -94,11 +95,19 @@ struct nest_param_spec {
 
 struct nest_cluster_spec;
 
-/* Builds a cluster from a Lua file. The room that knows Lua provides it, main installs it. The
- * first `params` values of param, by name, replace the script's defaults. Adds faults; the result
- * lives in arena, except that its knobs' script stays where it is. */
-typedef enum nest_status nest_cluster_builder(void *context, const char *path,
-                                              const struct nest_param_spec *param, int params,
+/* What a cluster's script is run for. */
+struct nest_build_request {
+    const char *path;
+    int params; /* values that replace the script's defaults, by name */
+    const struct nest_param_spec *param;
+    const atomic_bool *cancel; /* polled while it runs; may be NULL */
+};
+
+/* Builds a cluster from a Lua file. The room that knows Lua provides it, main installs it. Adds
+ * faults, one that says so when it was cancelled; the result lives in arena, except that its knobs'
+ * script stays where it is. */
+typedef enum nest_status nest_cluster_builder(void *context,
+                                              const struct nest_build_request *request,
                                               struct nest_arena *arena,
                                               struct nest_cluster_spec *out,
                                               struct nest_errors *errors);
@@ -119,6 +128,7 @@ struct nest_cluster_spec {
     nest_cluster_builder *build; /* builds it again when a knob is set; NULL: not built */
     void *build_context;
     const char *build_path;
+    const atomic_bool *cancel; /* of building it again; whoever edits lends it, may be NULL */
     int notes;
     const char *note[NEST_CLUSTER_NOTES]; /* what levels made from a graph cannot say */
 };

@@ -141,14 +141,24 @@ static bool make_room(struct nest_override_run *run)
     return true;
 }
 
+/* What was stopped may be asked again once the flag has fallen: nothing is wrong with it. */
+static void forget_stop(struct nest_override_run *run)
+{
+    if (run->status == NEST_CANCELLED && !(run->cancel && atomic_load(run->cancel))) {
+        run->status = NEST_OK;
+    }
+}
+
 static void ask_script(struct nest_override_run *run, const struct nest_question *question,
                        const struct nest_hook_answer *sample, struct nest_hook_answer *answer)
 {
     struct call call = {run, question, answer, sample};
     *answer = question->given;
-    lua_State *L = run->source[question->source].L;
+    struct nest_sandbox *sandbox = nest_sandbox_of(run->source[question->source].L);
+    forget_stop(run);
     if (run->status == NEST_OK) {
-        run->status = nest_sandbox_run(nest_sandbox_of(L), run_call, &call, &run->errors);
+        nest_sandbox_set_cancel(sandbox, run->cancel);
+        run->status = nest_sandbox_run(sandbox, run_call, &call, &run->errors);
     }
     if (run->status != NEST_OK) {
         *answer = question->given;
@@ -205,6 +215,9 @@ static const struct nest_hook_answer *ask_source(struct nest_override_run *run,
     }
     struct nest_hook_answer *sample = sample_of(run, question);
     ask_script(run, question, sample && sample->count > 0 ? sample : NULL, &run->latest);
+    if (run->status != NEST_OK) {
+        return &run->latest; /* the default, and no answer of the script */
+    }
     if (sample) {
         *sample = (struct nest_hook_answer){
             .count = 2, .value = {question->given.value[0], run->latest.value[0]}};
@@ -408,6 +421,7 @@ static enum nest_status report_fault(void *context, struct nest_errors *errors)
 {
     struct nest_override_run *run = context;
     pthread_mutex_lock(run->lock);
+    forget_stop(run);
     const enum nest_status status = run->status;
     for (size_t i = 0; errors && i < run->errors.count; i++) {
         const struct nest_error *fault = &run->errors.item[i];

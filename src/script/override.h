@@ -24,9 +24,10 @@ struct nest_override_run {
     int sources;
     struct nest_arena *arena;
     struct nest_errors errors;
-    enum nest_status status; /* of the first fault; the defaults hold from then on */
-    pthread_mutex_t *lock;   /* the states belong to one thread at a time */
-    pthread_mutex_t own;     /* taken where the caller has none */
+    enum nest_status status;   /* of the first fault; the defaults hold from then on */
+    const atomic_bool *cancel; /* polled by the calls; may be NULL */
+    pthread_mutex_t *lock;     /* the states belong to one thread at a time */
+    pthread_mutex_t own;       /* taken where the caller has none */
     struct nest_answered **answered;
     size_t count, room;
     struct nest_hook_answer latest;

@@ -11,7 +11,8 @@ void nest_pricing_begin(lua_State *L, struct nest_scripts *scripts, const void *
 {
     const bool live = lua_istable(L, -1);
     if (live || scripts) {
-        struct nest_override_run *run = nest_scripts_run(scripts, problem, arena);
+        struct nest_override_run *run =
+            nest_scripts_run(scripts, problem, nest_sandbox_cancel(nest_sandbox_of(L)), arena);
         if (!run) {
             luaL_error(L, "not enough memory");
             return;

@@ -198,6 +198,16 @@ size_t nest_sandbox_used(struct nest_sandbox *sandbox)
     return sandbox->used;
 }
 
+const atomic_bool *nest_sandbox_cancel(const struct nest_sandbox *sandbox)
+{
+    return sandbox->options.cancel;
+}
+
+void nest_sandbox_set_cancel(struct nest_sandbox *sandbox, const atomic_bool *cancel)
+{
+    sandbox->options.cancel = cancel;
+}
+
 size_t nest_sandbox_memory(lua_State *L)
 {
     return nest_sandbox_of(L)->options.limits.memory;

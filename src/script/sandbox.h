@@ -77,6 +77,10 @@ enum nest_status nest_sandbox_run(struct nest_sandbox *sandbox, lua_CFunction wo
  * sandbox, valid until the next run. */
 const char *nest_sandbox_traceback(const struct nest_sandbox *sandbox);
 
+/* The flag that its runs poll, or NULL; it may be exchanged by the thread that owns the state. */
+const atomic_bool *nest_sandbox_cancel(const struct nest_sandbox *sandbox);
+void nest_sandbox_set_cancel(struct nest_sandbox *sandbox, const atomic_bool *cancel);
+
 /* The sandbox a state belongs to. */
 struct nest_sandbox *nest_sandbox_of(lua_State *L);
 

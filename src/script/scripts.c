@@ -133,13 +133,14 @@ void nest_scripts_release(struct nest_scripts *scripts)
 
 struct nest_override_run *nest_scripts_run(struct nest_scripts *scripts,
                                            const struct nest_problem *problem,
-                                           struct nest_arena *arena)
+                                           const atomic_bool *cancel, struct nest_arena *arena)
 {
     struct nest_override_run *run = NEST_NEW(arena, struct nest_override_run, 1);
     if (!run) {
         return NULL;
     }
     nest_override_init(run, problem, scripts ? &scripts->lock : NULL, arena);
+    run->cancel = cancel;
     bool added = true;
     pthread_mutex_lock(run->lock);
     for (int i = 0; scripts && i < scripts->count && added; i++) {
@@ -150,12 +151,12 @@ struct nest_override_run *nest_scripts_run(struct nest_scripts *scripts,
 }
 
 bool nest_scripts_attach(struct nest_scripts *scripts, struct nest_problem *problem,
-                         struct nest_arena *arena)
+                         const atomic_bool *cancel, struct nest_arena *arena)
 {
     if (!scripts) {
         return true;
     }
-    struct nest_override_run *run = nest_scripts_run(scripts, problem, arena);
+    struct nest_override_run *run = nest_scripts_run(scripts, problem, cancel, arena);
     problem->overrides = run ? &run->record : NULL;
     return run != NULL;
 }

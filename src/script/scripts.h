@@ -15,7 +15,7 @@ struct nest_scripts;
 
 struct nest_scripts_options {
     const struct nest_library *library; /* outlives the scripts */
-    const atomic_bool *cancel;          /* of what they run in; may be NULL */
+    const atomic_bool *cancel;          /* of loading them; may be NULL */
     void (*print)(void *context, const char *text, size_t length); /* may be NULL */
     void *context;
 };
@@ -29,15 +29,16 @@ struct nest_scripts *nest_scripts_retain(struct nest_scripts *scripts);
 void nest_scripts_release(struct nest_scripts *scripts);
 
 /* Puts their hooks in place of the problem's costs. The answers are kept in arena; the scripts must
- * be retained as long as the problem is priced, and the problem stay where it is. False when memory
- * is out. */
+ * be retained as long as the problem is priced, and the problem stay where it is. cancel (may be
+ * NULL) is polled by the hooks: a call that it stops leaves the default until the flag has fallen.
+ * False when memory is out. */
 bool nest_scripts_attach(struct nest_scripts *scripts, struct nest_problem *problem,
-                         struct nest_arena *arena);
+                         const atomic_bool *cancel, struct nest_arena *arena);
 
 /* The same, for adding more; NULL when memory is out. */
 struct nest_override_run;
 struct nest_override_run *nest_scripts_run(struct nest_scripts *scripts,
                                            const struct nest_problem *problem,
-                                           struct nest_arena *arena);
+                                           const atomic_bool *cancel, struct nest_arena *arena);
 
 #endif

@@ -57,16 +57,16 @@ static void check_given(const struct build *build)
     }
 }
 
-static enum nest_status build_cluster(void *context, const char *path,
-                                      const struct nest_param_spec *param, int params,
+static enum nest_status build_cluster(void *context, const struct nest_build_request *request,
                                       struct nest_arena *arena, struct nest_cluster_spec *out,
                                       struct nest_errors *errors)
 {
-    const struct nest_sandbox_options options = {.limits = NEST_SANDBOX_BUILDER, .seed = 1};
+    const struct nest_sandbox_options options = {
+        .limits = NEST_SANDBOX_BUILDER, .seed = 1, .cancel = request->cancel};
     struct build build = {
         .library = context,
-        .path = nest_arena_strdup(arena, path),
-        .params = {.given = param, .given_count = params, .arena = arena},
+        .path = nest_arena_strdup(arena, request->path),
+        .params = {.given = request->param, .given_count = request->params, .arena = arena},
         .arena = arena,
         .out = out,
         .errors = errors,
@@ -78,8 +78,9 @@ static enum nest_status build_cluster(void *context, const char *path,
         status = nest_sandbox_run(sandbox, run_build, &build, errors);
         nest_sandbox_close(sandbox);
     }
-    if (status == NEST_NO_MEMORY) {
-        nest_errors_add(errors, (struct nest_mark){build.path, 0, 0}, NULL, NULL, "memory is out");
+    if (status == NEST_NO_MEMORY || status == NEST_CANCELLED) {
+        nest_errors_add(errors, (struct nest_mark){build.path, 0, 0}, NULL, NULL,
+                        status == NEST_CANCELLED ? "stopped" : "memory is out");
     }
     if (status == NEST_OK) {
         check_given(&build);

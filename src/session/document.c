@@ -28,6 +28,7 @@ struct nest_document *nest_document_derive(struct nest_document *parent)
         document->scenario = parent->scenario;
         document->scenario.cluster.device = &document->scenario.device;
         document->root = parent->root;
+        document->cancel = parent->cancel;
         document->scripts = nest_scripts_retain(parent->scripts);
     }
     return document;
@@ -40,9 +41,46 @@ enum nest_status nest_document_finish(struct nest_document *document, struct nes
     if (status != NEST_OK) {
         return status;
     }
-    return nest_scripts_attach(document->scripts, &document->problem, &document->answers)
+    return nest_scripts_attach(document->scripts, &document->problem, document->cancel,
+                               &document->answers)
                ? NEST_OK
                : NEST_NO_MEMORY;
+}
+
+static const char *copy_text(struct nest_arena *arena, const char *text, bool *fine)
+{
+    const char *copy = text ? nest_arena_strdup(arena, text) : NULL;
+    *fine &= !text || copy;
+    return copy;
+}
+
+static const char *const *copy_list(struct nest_arena *arena, const char *const *text, int count,
+                                    bool *fine)
+{
+    const char **copy = NEST_NEW(arena, const char *, count + 1);
+    *fine &= copy != NULL;
+    for (int i = 0; i < count && copy; i++) {
+        copy[i] = copy_text(arena, text[i], fine);
+    }
+    return copy;
+}
+
+bool nest_document_ask(struct nest_document *document, const struct nest_scenario_request *request)
+{
+    struct nest_arena *arena = &document->arena;
+    bool fine = true;
+    document->request = (struct nest_scenario_request){
+        .model = copy_text(arena, request->model, &fine),
+        .cluster = copy_text(arena, request->cluster, &fine),
+        .profile = copy_text(arena, request->profile, &fine),
+        .sets = request->sets,
+        .set = copy_list(arena, request->set, request->sets, &fine),
+        .pins = request->pins,
+        .pin = copy_list(arena, request->pin, request->pins, &fine),
+        .scripts = request->scripts,
+        .script = copy_list(arena, request->script, request->scripts, &fine),
+    };
+    return fine;
 }
 
 bool nest_document_rename(struct nest_document *document, const char *file)

@@ -19,8 +19,11 @@ struct nest_document {
     const char *cause;            /* what led to it where no edit did, or NULL; in arena */
     struct nest_scripts *scripts; /* whose overrides the problem has; NULL: none */
     struct nest_arena answers;    /* of theirs; their lock guards it */
+    const atomic_bool *cancel;    /* polled by the hooks; the session's, or NULL */
     struct nest_document *root;   /* the loaded scenario it comes from; itself if it is one */
     char *file; /* of a root: where it is saved, or NULL; only the commanding thread touches it */
+    /* Of a root: what was asked for beside the file, and goes over it when that is read again. */
+    struct nest_scenario_request request;
 };
 
 /* A new document without content; NULL when memory is out. */
@@ -31,6 +34,9 @@ struct nest_document *nest_document_derive(struct nest_document *parent);
 
 /* Expands the model, builds the cluster, gathers the problem with the overrides of the scripts. */
 enum nest_status nest_document_finish(struct nest_document *document, struct nest_errors *errors);
+
+/* Keeps a copy of what was asked for; false when memory is out. */
+bool nest_document_ask(struct nest_document *document, const struct nest_scenario_request *request);
 
 /* Names the file of the document's root (NULL: none); false when memory is out. */
 bool nest_document_rename(struct nest_document *document, const char *file);

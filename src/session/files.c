@@ -48,22 +48,32 @@ enum nest_status nest_session_model(struct nest_session *session, const char *na
     return nest_session_commit(session, document, status, errors);
 }
 
+enum nest_status nest_session_exchange(const struct nest_session *session,
+                                       struct nest_document *document, const char *name,
+                                       const atomic_bool *cancel, struct nest_errors *errors)
+{
+    static const char *const prefix[2] = {"cluster.", "device."};
+    struct nest_scenario_spec *scenario = &document->scenario;
+    struct nest_library library = session->library;
+    library.cancel = cancel;
+    const enum nest_status status =
+        nest_load_cluster(&library, name, &document->arena, &scenario->cluster, errors);
+    if (status != NEST_OK) {
+        return status;
+    }
+    scenario->device = *scenario->cluster.device;
+    nest_scenario_settle(scenario);
+    return drop_edits(document, prefix);
+}
+
 enum nest_status nest_session_cluster(struct nest_session *session, const char *name,
                                       struct nest_errors *errors)
 {
-    static const char *const prefix[2] = {"cluster.", "device."};
     struct nest_document *document = nest_document_derive(nest_session_current(session));
     if (!document) {
         return NEST_NO_MEMORY;
     }
-    struct nest_scenario_spec *scenario = &document->scenario;
-    enum nest_status status =
-        nest_load_cluster(&session->library, name, &document->arena, &scenario->cluster, errors);
-    if (status == NEST_OK) {
-        scenario->device = *scenario->cluster.device;
-        nest_scenario_settle(scenario);
-        status = drop_edits(document, prefix);
-    }
+    const enum nest_status status = nest_session_exchange(session, document, name, NULL, errors);
     return nest_session_commit(session, document, status, errors);
 }
 
@@ -72,16 +82,8 @@ enum nest_status nest_session_load(struct nest_session *session, const char *pat
 {
     const struct nest_scenario_request request = {.scenario = path};
     struct nest_document *document = NULL;
-    enum nest_status status = nest_session_read(session, &request, &document, errors);
-    if (status == NEST_OK) {
-        status = nest_session_push(session, document);
-    }
-    if (status == NEST_OK) {
-        nest_document_release(session->saved);
-        session->saved = nest_document_retain(document);
-        nest_session_want(session);
-    }
-    return status;
+    const enum nest_status status = nest_session_read(session, &request, NULL, &document, errors);
+    return status == NEST_OK ? nest_session_replace(session, document, NULL, true) : status;
 }
 
 enum nest_status nest_session_save(struct nest_session *session, const char *path,
@@ -105,6 +107,7 @@ enum nest_status nest_session_save(struct nest_session *session, const char *pat
     if (status == NEST_OK) {
         nest_document_release(session->saved);
         session->saved = nest_document_retain(document);
+        document->root->request = (struct nest_scenario_request){0}; /* it is in the file now */
         nest_session_note_dirty(session);
     }
     return status;
@@ -168,19 +171,20 @@ static void add_pins(const struct nest_document *plain, const struct nest_docume
     }
 }
 
-enum nest_status nest_session_command(const struct nest_session *session, struct nest_strbuf *out,
-                                      struct nest_errors *errors)
+enum nest_status nest_session_command_of(const struct nest_session *session,
+                                         const struct nest_document *document, const char *file,
+                                         const atomic_bool *cancel, struct nest_strbuf *out,
+                                         struct nest_errors *errors)
 {
-    const struct nest_document *document = nest_session_current(session);
     const struct nest_scenario_spec *scenario = &document->scenario;
     const struct nest_scenario_request request = {
-        .scenario = document->root->file,
+        .scenario = file,
         .model = scenario->model.ref,
         .cluster = scenario->cluster.ref,
         .profile = scenario->model.measured_own ? NULL : scenario->model.measured_ref,
     };
     struct nest_document *plain = NULL;
-    const enum nest_status status = nest_session_read(session, &request, &plain, errors);
+    const enum nest_status status = nest_session_read(session, &request, cancel, &plain, errors);
     if (status != NEST_OK) {
         return status;
     }
@@ -206,4 +210,11 @@ enum nest_status nest_session_command(const struct nest_session *session, struct
     nest_arena_free(&scratch);
     nest_document_release(plain);
     return NEST_OK;
+}
+
+enum nest_status nest_session_command(const struct nest_session *session, struct nest_strbuf *out,
+                                      struct nest_errors *errors)
+{
+    const struct nest_document *document = nest_session_current(session);
+    return nest_session_command_of(session, document, document->root->file, NULL, out, errors);
 }

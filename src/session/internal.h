@@ -39,17 +39,19 @@ struct nest_document *nest_session_current(const struct nest_session *session);
 /* The number of the current document's generation. */
 uint64_t nest_session_generation(struct nest_session *session);
 
-/* A document of its own from files and names. */
+/* A document of its own from files and names, which keeps what was asked for. cancel (may be NULL)
+ * is polled by the scripts that this runs. From any thread. */
 enum nest_status nest_session_read(const struct nest_session *session,
                                    const struct nest_scenario_request *request,
-                                   struct nest_document **out, struct nest_errors *errors);
+                                   const atomic_bool *cancel, struct nest_document **out,
+                                   struct nest_errors *errors);
 
-/* The scenario of `text` with everything that it names read anew, filed as current is. From any
- * thread. */
+/* The scenario of `text` with everything that it names read anew, filed as asked->scenario (may be
+ * NULL), with asked kept as what was asked for. From any thread. */
 enum nest_status nest_session_reread(const struct nest_session *session,
-                                     const struct nest_document *current, const char *text,
-                                     size_t length, struct nest_document **out,
-                                     struct nest_errors *errors);
+                                     const struct nest_scenario_request *asked, const char *text,
+                                     size_t length, const atomic_bool *cancel,
+                                     struct nest_document **out, struct nest_errors *errors);
 
 /* Makes a document that was read from files the next step, because `cause` was saved; with saved it
  * is also what its scenario's file holds. Takes the reference over. */
@@ -69,6 +71,23 @@ enum nest_status nest_session_push(struct nest_session *session, struct nest_doc
  * it is not the same as the current one. */
 enum nest_status nest_session_commit(struct nest_session *session, struct nest_document *document,
                                      enum nest_status status, struct nest_errors *errors);
+
+/* The last part of it, of a document that is finished: it becomes a step if it is not the same as
+ * the current one. Takes the reference over. */
+enum nest_status nest_session_accept(struct nest_session *session, struct nest_document *document);
+
+/* Puts another cluster into a derived document, without the edits of the old one; as
+ * nest_session_cluster. cancel (may be NULL) is polled by its script. From any thread. */
+enum nest_status nest_session_exchange(const struct nest_session *session,
+                                       struct nest_document *document, const char *name,
+                                       const atomic_bool *cancel, struct nest_errors *errors);
+
+/* The command line of a document that is filed so (NULL: nowhere), as nest_session_command. From
+ * any thread. */
+enum nest_status nest_session_command_of(const struct nest_session *session,
+                                         const struct nest_document *document, const char *file,
+                                         const atomic_bool *cancel, struct nest_strbuf *out,
+                                         struct nest_errors *errors);
 
 /* Makes the current document the one to be solved. */
 void nest_session_want(struct nest_session *session);

@@ -23,6 +23,11 @@ static const char *format_exact(struct nest_arena *arena, double value, enum nes
     return nest_arena_strdup(arena, nest_unit_format_exact(value, unit, text, sizeof text));
 }
 
+static bool complete(const struct nest_knob *knob)
+{
+    return knob->path && knob->name && knob->text && knob->exact;
+}
+
 /* ---- Levels and settings ---- */
 
 struct level_knob {
@@ -106,6 +111,37 @@ static int add_settings(struct nest_knob *out, const struct nest_document *docum
         out[i].level = out[i].pin = -1;
     }
     return n;
+}
+
+/* ---- Knobs of the cluster's script ---- */
+
+static void add_param(struct nest_knob *out, const struct nest_param_spec *param,
+                      struct nest_arena *arena)
+{
+    *out = (struct nest_knob){
+        .kind = NEST_KNOB_SETTING,
+        .level = -1,
+        .pin = -1,
+        .path = nest_arena_printf(arena, "cluster.%s", param->name),
+        .label = param->name,
+        .name = nest_arena_printf(arena, "%s of the cluster's script", param->name),
+        .text = param->whole ? nest_arena_printf(arena, "%.0f", param->value)
+                             : format(arena, param->value, param->unit),
+        .exact = format_exact(arena, param->value, param->unit),
+    };
+}
+
+bool nest_knob_of_script(const struct nest_document *document, const char *path,
+                         struct nest_knob *out, struct nest_arena *arena)
+{
+    const struct nest_cluster_spec *cluster = &document->scenario.cluster;
+    for (int i = 0; i < cluster->params; i++) {
+        add_param(out, &cluster->param[i], arena);
+        if (complete(out) && strcmp(out->path, path) == 0) {
+            return true;
+        }
+    }
+    return false;
 }
 
 /* ---- Pins ---- */
@@ -214,17 +250,13 @@ static void add_pin(struct nest_knob *out, const struct choice *choice,
 
 /* ---- The list ---- */
 
-static bool complete(const struct nest_knob *knob)
-{
-    return knob->path && knob->name && knob->text && knob->exact;
-}
-
 static const struct nest_knob *list(const struct nest_document *document,
                                     const struct nest_plan *plan, struct nest_arena *arena,
                                     int *count)
 {
     const int levels = document->scenario.cluster.levels;
-    const int total = LEVEL_KNOBS * levels + SETTINGS + CHOICES;
+    const int params = document->scenario.cluster.params;
+    const int total = LEVEL_KNOBS * levels + SETTINGS + params + CHOICES;
     struct nest_knob *knob = NEST_NEW(arena, struct nest_knob, total);
     *count = 0;
     if (!knob) {
@@ -237,6 +269,9 @@ static const struct nest_knob *list(const struct nest_document *document,
         }
     }
     n += add_settings(&knob[n], document, arena);
+    for (int i = 0; i < params; i++) {
+        add_param(&knob[n++], &document->scenario.cluster.param[i], arena);
+    }
     for (int i = 0; i < CHOICES; i++) {
         add_pin(&knob[n++], &choices[i], document, plan, arena);
     }

@@ -18,6 +18,10 @@ const struct nest_knob *nest_knobs(const struct nest_document *document,
 /* The knob of that path, or NULL. */
 const struct nest_knob *nest_knob_find(const struct nest_knob *knob, int count, const char *path);
 
+/* The knob of the cluster's script with that path, its texts in arena; false: there is none. */
+bool nest_knob_of_script(const struct nest_document *document, const char *path,
+                         struct nest_knob *out, struct nest_arena *arena);
+
 /* The value one step up or down as text for nest_set or nest_pin_set; NULL at the end of the range
  * or when memory is out. */
 const char *nest_knob_neighbour(const struct nest_knob *knob, const struct nest_document *document,

@@ -110,10 +110,48 @@ static const char *next_experts(const struct nest_model_spec *model, int directi
                                                  : nest_arena_printf(arena, "%" PRId64, next);
 }
 
+/* Within the range that the script declares: whole steps, round values, or parts of the range where
+ * it holds nothing or less than nothing. */
+static const char *next_param(const struct nest_param_spec *param, const char *text, int direction,
+                              bool big, struct nest_arena *arena)
+{
+    char scratch[TEXT];
+    const char *hint = NULL;
+    double value = param->value;
+    (void)nest_unit_parse(text, param->unit, &value, &hint, scratch, sizeof scratch);
+    double next = value;
+    if (param->whole) {
+        next = (value < 8 && !big) || value < 1 ? value + direction
+                                                : round(stepped(&octave, value, direction, big));
+    } else if (param->low > 0) {
+        next = tidy(stepped(&decade, value, direction, big));
+    } else {
+        next = tidy(value + direction * (param->high - param->low) / (big ? 10 : 50));
+    }
+    next = fmin(fmax(next, param->low), param->high);
+    return next == value ? NULL : exact(next, param->unit, arena);
+}
+
+static const struct nest_param_spec *param_of(const struct nest_document *document,
+                                              const char *path)
+{
+    const struct nest_cluster_spec *cluster = &document->scenario.cluster;
+    for (int i = 0; i < cluster->params && strncmp(path, "cluster.", 8) == 0; i++) {
+        if (strcmp(path + 8, cluster->param[i].name) == 0) {
+            return &cluster->param[i];
+        }
+    }
+    return NULL;
+}
+
 static const char *next_setting(const struct nest_knob *knob, const struct nest_document *document,
                                 int direction, bool big, struct nest_arena *arena)
 {
     const struct nest_model_spec *model = &document->scenario.model;
+    const struct nest_param_spec *param = param_of(document, knob->path);
+    if (param) {
+        return next_param(param, knob->exact, direction, big, arena);
+    }
     if (strcmp(knob->path, "limits.memory") == 0) {
         return next_limit((double)document->problem.memory_limit, direction, big, arena);
     }

@@ -78,6 +78,19 @@ enum nest_status nest_session_push(struct nest_session *session, struct nest_doc
     return NEST_OK;
 }
 
+enum nest_status nest_session_accept(struct nest_session *session, struct nest_document *document)
+{
+    if (nest_document_equal(document, nest_session_current(session))) {
+        nest_document_release(document);
+        return NEST_OK;
+    }
+    const enum nest_status status = nest_session_push(session, document);
+    if (status == NEST_OK) {
+        nest_session_want(session);
+    }
+    return status;
+}
+
 /* Ends a command: takes over document, which becomes a step if it is sound and not the same as the
  * current one. */
 enum nest_status nest_session_commit(struct nest_session *session, struct nest_document *document,
@@ -86,15 +99,11 @@ enum nest_status nest_session_commit(struct nest_session *session, struct nest_d
     if (status == NEST_OK) {
         status = nest_document_finish(document, errors);
     }
-    if (status != NEST_OK || nest_document_equal(document, nest_session_current(session))) {
+    if (status != NEST_OK) {
         nest_document_release(document);
         return status;
     }
-    status = nest_session_push(session, document);
-    if (status == NEST_OK) {
-        nest_session_want(session);
-    }
-    return status;
+    return nest_session_accept(session, document);
 }
 
 enum nest_status nest_session_replace(struct nest_session *session, struct nest_document *document,
@@ -202,17 +211,19 @@ static struct nest_session *create(const struct nest_session_options *options)
 /* Ends the reading of a document: its scripts, its file, its problem. On failure the document is
  * released. */
 static enum nest_status end_reading(const struct nest_session *session, enum nest_status status,
-                                    const char *file, struct nest_document **document,
-                                    struct nest_errors *errors)
+                                    const char *file, const atomic_bool *cancel,
+                                    struct nest_document **document, struct nest_errors *errors)
 {
     struct nest_scenario_spec *scenario = &(*document)->scenario;
     if (status == NEST_OK) {
-        const struct nest_scripts_options options = {.library = &session->library};
+        const struct nest_scripts_options options = {.library = &session->library,
+                                                     .cancel = cancel};
         scenario->cluster.device = &scenario->device;
         status = nest_scripts_open(&options, scenario->scripts, scenario->script,
                                    &(*document)->scripts, errors);
     }
     if (status == NEST_OK) {
+        (*document)->cancel = &session->cancel;
         status = nest_document_rename(*document, file) ? nest_document_finish(*document, errors)
                                                        : NEST_NO_MEMORY;
     }
@@ -223,43 +234,59 @@ static enum nest_status end_reading(const struct nest_session *session, enum nes
     return status;
 }
 
-enum nest_status nest_session_reread(const struct nest_session *session,
-                                     const struct nest_document *current, const char *text,
-                                     size_t length, struct nest_document **out,
-                                     struct nest_errors *errors)
+/* The session's library for one errand. */
+static struct nest_library library_of(const struct nest_session *session, const atomic_bool *cancel)
 {
+    struct nest_library library = session->library;
+    library.cancel = cancel;
+    return library;
+}
+
+enum nest_status nest_session_reread(const struct nest_session *session,
+                                     const struct nest_scenario_request *asked, const char *text,
+                                     size_t length, const atomic_bool *cancel,
+                                     struct nest_document **out, struct nest_errors *errors)
+{
+    const struct nest_library library = library_of(session, cancel);
+    const struct nest_node *root = NULL;
     *out = nest_document_new();
     if (!*out) {
         return NEST_NO_MEMORY;
     }
-    const struct nest_node *root = NULL;
     enum nest_status status =
         nest_doc_parse("the scenario", text, length, &(*out)->arena, &root, errors);
     if (status == NEST_OK) {
-        status = nest_scenario_from_tree(&session->library, root, &(*out)->arena, &(*out)->scenario,
-                                         errors);
+        status = nest_scenario_from_tree(&library, root, &(*out)->arena, &(*out)->scenario, errors);
     }
-    return end_reading(session, status, current->root->file, out, errors);
+    if (status == NEST_OK && !nest_document_ask(*out, asked)) {
+        status = NEST_NO_MEMORY;
+    }
+    return end_reading(session, status, asked->scenario, cancel, out, errors);
 }
 
 /* A document of its own from files and names. */
 enum nest_status nest_session_read(const struct nest_session *session,
                                    const struct nest_scenario_request *request,
-                                   struct nest_document **out, struct nest_errors *errors)
+                                   const atomic_bool *cancel, struct nest_document **out,
+                                   struct nest_errors *errors)
 {
+    const struct nest_library library = library_of(session, cancel);
     *out = nest_document_new();
     if (!*out) {
         return NEST_NO_MEMORY;
     }
-    const enum nest_status status =
-        nest_load_scenario(&session->library, request, &(*out)->arena, &(*out)->scenario, errors);
-    return end_reading(session, status, request->scenario, out, errors);
+    enum nest_status status =
+        nest_load_scenario(&library, request, &(*out)->arena, &(*out)->scenario, errors);
+    if (status == NEST_OK && !nest_document_ask(*out, request)) {
+        status = NEST_NO_MEMORY;
+    }
+    return end_reading(session, status, request->scenario, cancel, out, errors);
 }
 
 enum nest_status nest_session_begin(struct nest_session *session, struct nest_document *document,
                                     struct nest_errors *errors)
 {
-    const enum nest_status status = end_reading(session, NEST_OK, NULL, &document, errors);
+    const enum nest_status status = end_reading(session, NEST_OK, NULL, NULL, &document, errors);
     return status == NEST_OK ? nest_session_replace(session, document, NULL, true) : status;
 }
 
@@ -272,7 +299,8 @@ enum nest_status nest_session_open(const struct nest_session_options *options,
         return NEST_NO_MEMORY;
     }
     struct nest_document *document = NULL;
-    enum nest_status status = nest_session_read(session, &options->request, &document, errors);
+    enum nest_status status =
+        nest_session_read(session, &options->request, NULL, &document, errors);
     if (status == NEST_OK) {
         session->now = -1;
         status = nest_session_push(session, document);

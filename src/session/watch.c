@@ -34,9 +34,11 @@ struct nest_watch {
 
     /* Of what is being read; its thread's until it is collected. */
     struct nest_document *base, *fresh;
-    char *cause;             /* name of the file that was saved */
-    char *scenario;          /* the scenario's own file, or NULL: */
-    struct nest_strbuf text; /* the scenario as it is, to be read again */
+    char *cause;                        /* name of the file that was saved */
+    char *filed;                        /* where the scenario is saved, or NULL */
+    char *scenario;                     /* the scenario's own file, or NULL: */
+    struct nest_strbuf text;            /* the scenario as it is, to be read again */
+    struct nest_scenario_request asked; /* beside the file */
     struct nest_arena arena;
     struct nest_errors errors;
     enum nest_status status;
@@ -155,13 +157,14 @@ static void follow(struct nest_watch *watch)
 static void read_again(void *context)
 {
     struct nest_watch *watch = context;
+    const atomic_bool *cancel = nest_runner_flag(watch->runner);
     if (watch->scenario) {
-        const struct nest_scenario_request request = {.scenario = watch->scenario};
-        watch->status = nest_session_read(watch->session, &request, &watch->fresh, &watch->errors);
+        watch->status =
+            nest_session_read(watch->session, &watch->asked, cancel, &watch->fresh, &watch->errors);
     } else {
         watch->status =
-            nest_session_reread(watch->session, watch->base, nest_strbuf_text(&watch->text),
-                                watch->text.length, &watch->fresh, &watch->errors);
+            nest_session_reread(watch->session, &watch->asked, nest_strbuf_text(&watch->text),
+                                watch->text.length, cancel, &watch->fresh, &watch->errors);
     }
 }
 
@@ -173,36 +176,15 @@ static const char *name_of(const char *path)
     return slash ? slash + 1 : path;
 }
 
-static void say(struct nest_notice *notice, bool bad, const char *what, const char *text)
-{
-    notice->bad = bad;
-    (void)snprintf(notice->text, sizeof notice->text, "%.200s%.300s", what, text);
-}
-
-static void report(struct nest_watch *watch, struct nest_notice *notice)
-{
-    struct nest_strbuf text = NEST_STRBUF_INIT(TEXT_MAX);
-    if (watch->errors.count == 0) {
-        say(notice, true, watch->cause, ": out of memory");
-        return;
-    }
-    nest_error_format(&watch->errors.item[0], &text);
-    say(notice, true, "", nest_strbuf_text(&text));
-    notice->text[strcspn(notice->text, "\n")] = '\0';
-    nest_strbuf_free(&text);
-    if (watch->console) {
-        nest_console_report(watch->console, &watch->errors);
-    }
-}
-
 static void forget_reading(struct nest_watch *watch)
 {
     nest_document_release(watch->base);
     nest_document_release(watch->fresh);
     watch->base = watch->fresh = NULL;
     free(watch->cause);
+    free(watch->filed);
     free(watch->scenario);
-    watch->cause = watch->scenario = NULL;
+    watch->cause = watch->filed = watch->scenario = NULL;
     nest_strbuf_free(&watch->text);
     nest_arena_free(&watch->arena);
 }
@@ -219,6 +201,9 @@ static bool start_reading(struct nest_watch *watch, const char *path, bool whole
     watch->base = nest_document_retain(current);
     watch->cause = strdup(name_of(path));
     watch->scenario = whole ? strdup(path) : NULL;
+    watch->filed = current->root->file ? strdup(current->root->file) : NULL;
+    watch->asked = current->root->request;
+    watch->asked.scenario = whole ? watch->scenario : watch->filed;
     nest_errors_init(&watch->errors, &watch->arena);
     if (!whole) {
         nest_scenario_write(&current->scenario, &watch->text);
@@ -255,8 +240,8 @@ static bool take_change(struct nest_watch *watch, const char *path, struct nest_
         return false;
     }
     if (watch->session->dirty) {
-        say(notice, true, name_of(path),
-            " was changed outside: :e FILE takes it, and drops the changes made here");
+        nest_notice_say(notice, true, name_of(path),
+                        " was changed outside: :e FILE takes it, and drops the changes made here");
         return false;
     }
     return start_reading(watch, path, true);
@@ -308,11 +293,11 @@ static void take_reading(struct nest_watch *watch, struct nest_notice *notice)
         return;
     }
     if (watch->status != NEST_OK) {
-        report(watch, notice);
+        nest_notice_fault(notice, watch->console, watch->cause, &watch->errors);
     } else if (nest_session_replace(session, watch->fresh, watch->cause, watch->scenario != NULL) ==
                NEST_OK) {
         watch->fresh = NULL;
-        say(notice, false, watch->cause, " was saved: read again");
+        nest_notice_say(notice, false, watch->cause, " was saved: read again");
         if (watch->console) {
             nest_console_note(watch->console, notice->text);
         }

@@ -9,14 +9,9 @@
 #define NEST_SESSION_WATCH_H
 
 #include "session/console.h"
+#include "session/notice.h"
 
 struct nest_watch;
-
-/* One line for the owner of the screen. */
-struct nest_notice {
-    bool bad;
-    char text[512]; /* empty: nothing to say */
-};
 
 /* Faults are reported to console (may be NULL). Closed before both. */
 enum nest_status nest_watch_open(struct nest_session *session, struct nest_console *console,

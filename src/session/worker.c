@@ -80,11 +80,27 @@ static void publish(struct job *job, struct nest_answer *answer, bool finished)
     nest_answer_release(answer);
 }
 
+/* Whether an override failed or was stopped: what was priced since has the default in its place. */
+static bool is_faulty(const struct job *job)
+{
+    return nest_problem_fault(&job->document->problem, NULL) != NEST_OK;
+}
+
+static struct nest_answer *recost(const struct job *job)
+{
+    struct nest_answer *recosted =
+        job->earlier ? nest_answer_recost(job->earlier, job->document) : NULL;
+    if (recosted && is_faulty(job)) {
+        nest_answer_release(recosted);
+        recosted = NULL;
+    }
+    return recosted;
+}
+
 static void solve(struct job *job)
 {
     struct nest_session *session = job->session;
-    struct nest_answer *recosted =
-        job->earlier ? nest_answer_recost(job->earlier, job->document) : NULL;
+    struct nest_answer *recosted = recost(job);
     const struct nest_solution *kept = nest_answer_best(recosted);
     if (recosted) {
         publish(job, nest_answer_retain(recosted), false);
@@ -111,6 +127,9 @@ static void solve(struct job *job)
     }
     if (answer && answer->status != NEST_CANCELLED) {
         nest_answer_explain(answer, job->earlier, recosted);
+    }
+    if (answer && answer->status != NEST_CANCELLED &&
+        nest_problem_fault(&job->document->problem, NULL) != NEST_CANCELLED) {
         publish(job, nest_answer_retain(answer), true);
     } else {
         publish(job, NULL, true);

@@ -58,7 +58,8 @@ static const char *fabric(struct world *world, const char *spine)
                              spine);
 }
 
-static void open_world(struct world *world)
+/* request: what is asked for beside the scenario's file. */
+static void open_world_with(struct world *world, const struct nest_scenario_request *request)
 {
     struct nest_errors errors;
     *world = (struct world){.folder = "/tmp/nest-watch-XXXXXX"};
@@ -66,14 +67,19 @@ static void open_world(struct world *world)
     write_file(path_of(world, "mine.lua"), fabric(world, "25GB/s"));
     write_file(path_of(world, "scenario.yaml"),
                "model: llama3-8b\ncluster: mine.lua\ntrain: {global_batch: 64}\n");
-    struct nest_session_options options = {
-        .request = {.scenario = path_of(world, "scenario.yaml")}, .top = 1, .threads = 1};
+    struct nest_session_options options = {.request = *request, .top = 1, .threads = 1};
+    options.request.scenario = path_of(world, "scenario.yaml");
     nest_errors_init(&errors, &world->arena);
     assert_int_equal(nest_library_find(&world->arena, &options.library), NEST_OK);
     assert_int_equal(nest_session_open(&options, &world->session, &errors), NEST_OK);
     assert_int_equal(nest_console_open(world->session, &world->console), NEST_OK);
     assert_int_equal(nest_watch_open(world->session, world->console, &world->watch), NEST_OK);
     nest_session_wait(world->session);
+}
+
+static void open_world(struct world *world)
+{
+    open_world_with(world, &(struct nest_scenario_request){0});
 }
 
 static void close_world(struct world *world)
@@ -227,6 +233,78 @@ static void a_saved_scenario_is_taken_only_without_changes_here(void **state)
     close_world(&world);
 }
 
+/* Asks for all that a command line can, in words that are gone once the session is open. */
+static void open_asked_world(struct world *world)
+{
+    char set[2][32] = {"seq=4096", "spine.bandwidth=12GB/s"};
+    char pin[] = "tp=4,zero=1";
+    char model[] = "llama3-70b";
+    const char *const sets[] = {set[0], set[1]};
+    const char *const pins[] = {pin};
+    const struct nest_scenario_request request = {
+        .model = model, .sets = 2, .set = sets, .pins = 1, .pin = pins};
+    open_world_with(world, &request);
+    memset(set, 'x', sizeof set);
+    memset(pin, 'x', sizeof pin);
+    memset(model, 'x', sizeof model);
+}
+
+static void expect_asked(struct world *world, const char *batch)
+{
+    const struct nest_snapshot *snapshot = nest_session_snapshot(world->session);
+    assert_string_equal(value(world, "train.global_batch"), batch);
+    assert_string_equal(value(world, "model.seq"), "4096");
+    assert_string_equal(value(world, "cluster.spine.bandwidth"), "12GB/s");
+    assert_string_equal(value(world, "tp"), "4");
+    assert_string_equal(value(world, "zero"), "1");
+    assert_string_equal(snapshot->scenario->model.id, "llama3-70b");
+    assert_false(snapshot->dirty);
+    nest_snapshot_release(snapshot);
+}
+
+static void what_was_asked_for_goes_over_a_saved_scenario(void **state)
+{
+    (void)state;
+    struct world world;
+    struct nest_errors errors;
+    open_asked_world(&world);
+    expect_asked(&world, "64");
+    replace_file(&world, "scenario.yaml",
+                 "model: llama3-8b\ncluster: mine.lua\ntrain: {global_batch: 128}\n");
+    look(&world);
+    expect_asked(&world, "128");
+    /* A script in between makes no difference. */
+    replace_file(&world, "mine.lua", fabric(&world, "10GB/s"));
+    look(&world);
+    replace_file(&world, "scenario.yaml",
+                 "model: llama3-8b\ncluster: mine.lua\ntrain: {global_batch: 256}\n");
+    look(&world);
+    expect_asked(&world, "256");
+    /* Once it is saved it is the file's, and the next change of the file is as good as any. */
+    nest_errors_init(&errors, &world.arena);
+    set(&world, "global_batch", "512");
+    assert_int_equal(nest_session_save(world.session, NULL, &errors), NEST_OK);
+    replace_file(&world, "scenario.yaml", "model: llama3-8b\ncluster: mine.lua\n");
+    look(&world);
+    assert_false(world.notice.bad);
+    assert_string_equal(value(&world, "cluster.spine.bandwidth"), "10GB/s");
+    assert_string_equal(value(&world, "tp"), "");
+    close_world(&world);
+}
+
+static void what_was_asked_for_and_no_longer_applies_is_a_fault(void **state)
+{
+    (void)state;
+    struct world world;
+    open_asked_world(&world);
+    replace_file(&world, "scenario.yaml", "model: llama3-8b\ncluster: hgx-h100-8\n");
+    look(&world);
+    assert_true(world.notice.bad);
+    assert_non_null(strstr(world.notice.text, "spine"));
+    expect_asked(&world, "64");
+    close_world(&world);
+}
+
 static void what_the_session_saves_is_no_news(void **state)
 {
     (void)state;
@@ -273,6 +351,8 @@ int main(void)
         cmocka_unit_test(a_broken_script_keeps_the_last_good_state),
         cmocka_unit_test(edits_that_no_longer_apply_are_not_lost),
         cmocka_unit_test(a_saved_scenario_is_taken_only_without_changes_here),
+        cmocka_unit_test(what_was_asked_for_goes_over_a_saved_scenario),
+        cmocka_unit_test(what_was_asked_for_and_no_longer_applies_is_a_fault),
         cmocka_unit_test(what_the_session_saves_is_no_news),
         cmocka_unit_test(overrides_are_read_again_too),
     };

@@ -57,8 +57,9 @@ static void draw_title(const struct nest_frame *frame, struct nest_canvas *canva
 
 /* ---- Tabs and state ---- */
 
-static void search_text(const struct nest_snapshot *snapshot, char *out, size_t size)
+static void search_text(const struct nest_frame *frame, char *out, size_t size)
 {
+    const struct nest_snapshot *snapshot = frame->snapshot;
     const struct nest_progress *progress = &snapshot->progress;
     char solved[TEXT / 4];
     char all[TEXT / 4];
@@ -66,7 +67,9 @@ static void search_text(const struct nest_snapshot *snapshot, char *out, size_t 
     (void)nest_count_format(progress->solved, solved, sizeof solved);
     (void)nest_count_format(progress->strategies, all, sizeof all);
     (void)nest_unit_format(progress->seconds, NEST_UNIT_SECONDS, time, sizeof time);
-    if (snapshot->cancelled) {
+    if (frame->doing) {
+        (void)snprintf(out, size, " running %.60s … C-c stops it ", frame->doing);
+    } else if (snapshot->cancelled) {
         (void)snprintf(out, size, " stopped: the plan is older than the values ");
     } else if (!snapshot->solving) {
         (void)snprintf(out, size, " solved %s (%s of %s σ) ", time, solved, all);
@@ -100,6 +103,12 @@ static int draw_tabs(const struct nest_frame *frame, struct nest_canvas *canvas,
     return x;
 }
 
+/* The plan belongs to the values shown, and nothing else is under way. */
+static bool is_settled(const struct nest_frame *frame)
+{
+    return !frame->doing && !frame->snapshot->solving && !frame->snapshot->cancelled;
+}
+
 static void draw_status(const struct nest_frame *frame, struct nest_canvas *canvas,
                         struct nest_hotspots *hotspots)
 {
@@ -107,7 +116,7 @@ static void draw_status(const struct nest_frame *frame, struct nest_canvas *canv
     const int end = canvas->width - 1;
     int x = 1 + draw_tabs(frame, canvas, 2, hotspots);
     char search[TEXT];
-    search_text(frame->snapshot, search, sizeof search);
+    search_text(frame, search, sizeof search);
     const int columns = nest_canvas_columns(canvas, search);
     /* The state keeps its place, so that what stands before it does not move with every figure. */
     const int field = columns > STATE_WIDTH ? columns : STATE_WIDTH;
@@ -116,9 +125,7 @@ static void draw_status(const struct nest_frame *frame, struct nest_canvas *canv
     const bool both = x + field + (important ? note : 0) < end;
     if (both) {
         nest_canvas_right(canvas, end - columns, y, columns,
-                          frame->snapshot->solving || frame->snapshot->cancelled ? NEST_ROLE_WARN
-                                                                                 : NEST_ROLE_DIM,
-                          search);
+                          is_settled(frame) ? NEST_ROLE_DIM : NEST_ROLE_WARN, search);
     }
     const int room = (both ? end - field : end) - x - 2;
     if (frame->note && room > 4) {

@@ -12,6 +12,7 @@ struct nest_frame {
     enum nest_view view;
     bool lesson; /* one is open and has a tab */
     const struct nest_snapshot *snapshot;
+    const char *doing; /* a script that runs for a change, NULL: none */
     const struct nest_layout *layout;
     const char *note; /* a message, or what has the focus; NULL for none */
     enum nest_role note_role;
