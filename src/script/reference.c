@@ -282,8 +282,7 @@ const struct nest_reference nest_references[] = {
      "assert(#g.links == 8)\n"},
     {"param", "param(NAME, DEFAULT, LOW, HIGH)",
      "Declares a knob, settable as cluster.NAME and in the explorer, and returns its value. The "
-     "figures are numbers or "
-     "texts with a unit; three whole numbers make a whole knob.",
+     "figures are numbers or texts with a unit; three whole numbers make a whole knob.",
      "assert(param(\"racks\", 4, 1, 64) == 4)\n"
      "assert(param(\"wan\", \"100Gb/s\", \"1Gb/s\", \"10Tb/s\") == 12.5e9)\n"},
     {NULL, NULL, NULL, NULL},

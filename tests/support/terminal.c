@@ -22,10 +22,14 @@
 
 #include <cmocka.h>
 
+#include "tests/support/idle.h"
 #include "tests/support/terminal_golden.h"
 #include "ui/input.h"
 
-enum { GUARD_SECONDS = 180, ARGUMENTS_MAX = 32, RAW_MAX = 1 << 24, TYPED_MAX = 1 << 16 };
+/* The guards against hanging: nothing else knows the clock, and a test that passes asks neither. */
+enum { GUARD_SECONDS = 180, IDLE_SECONDS = 2 };
+
+enum { ARGUMENTS_MAX = 32, RAW_MAX = 1 << 24, TYPED_MAX = 1 << 16 };
 
 struct terminal {
     VTerm *vt;
@@ -43,6 +47,9 @@ struct terminal {
     bool within_frame; /* the rest of the picture is still to come */
     char *typed;       /* what the terminal had no room for yet */
     size_t typed_length;
+    uint64_t scheduled; /* how often the program had run by then */
+    size_t written;     /* and what it had written */
+    time_t asleep;      /* since when it has not run */
 };
 
 /* ---- Life ---- */
@@ -275,20 +282,43 @@ static time_t seconds_now(void)
     return now.tv_sec;
 }
 
+/* Whether nothing more will come by itself: the program has taken in everything and sleeps, without
+ * having run even once for longer than any of its own timers. */
+static bool is_idle(struct terminal *terminal)
+{
+    uint64_t scheduled = 0;
+    const bool asleep = terminal->typed_length == 0 && test_is_asleep(terminal->child, &scheduled);
+    const time_t now = seconds_now();
+    if (!asleep || scheduled != terminal->scheduled || terminal->raw_length != terminal->written) {
+        terminal->scheduled = scheduled;
+        terminal->written = terminal->raw_length;
+        terminal->asleep = now;
+    }
+    return now - terminal->asleep > IDLE_SECONDS;
+}
+
+/* Why to wait no longer; NULL: go on. */
+static const char *over(struct terminal *terminal, time_t start)
+{
+    return !terminal_alive(terminal)               ? "the program ended"
+           : is_idle(terminal)                     ? "the program waits for something else"
+           : seconds_now() - start > GUARD_SECONDS ? "time is up"
+                                                   : NULL;
+}
+
 /* Waits until the screen holds what is asked for. What an ended program wrote last counts. */
 static void expect(struct terminal *terminal, bool (*holds)(struct terminal *, const char *),
                    const char *text, const char *what)
 {
     const time_t start = seconds_now();
-    bool over = false;
+    const char *why = NULL;
     terminal_pump(terminal);
     while (terminal->within_frame || !holds(terminal, text)) {
-        if (over) {
-            fail_msg("%s '%s' did not happen (%s); the screen is\n%s", what, text,
-                     terminal->ended ? "the program ended" : "time is up",
+        if (why) {
+            fail_msg("%s '%s' did not happen (%s); the screen is\n%s", what, text, why,
                      terminal_screen(terminal));
         }
-        over = !terminal_alive(terminal) || seconds_now() - start > GUARD_SECONDS;
+        why = over(terminal, start);
         wait_output(terminal);
     }
 }
@@ -324,8 +354,10 @@ int terminal_end(struct terminal *terminal)
 {
     const time_t start = seconds_now();
     while (terminal_alive(terminal)) {
-        if (seconds_now() - start > GUARD_SECONDS) {
-            fail_msg("the program does not end; the screen is\n%s", terminal_screen(terminal));
+        const char *why = over(terminal, start);
+        if (why && !terminal->ended) {
+            fail_msg("the program does not end (%s); the screen is\n%s", why,
+                     terminal_screen(terminal));
         }
         wait_output(terminal);
     }
@@ -544,6 +576,7 @@ static void update_golden(struct terminal *terminal, const char *name)
 void terminal_expect_golden(struct terminal *terminal, const char *name)
 {
     const time_t start = seconds_now();
+    const char *why = NULL;
     const char *update = getenv("UPDATE_GOLDEN");
     if (update && *update) {
         update_golden(terminal, name);
@@ -555,12 +588,12 @@ void terminal_expect_golden(struct terminal *terminal, const char *name)
         terminal_mask(cells, terminal->width, terminal->height);
         char *seen = terminal_cells_golden(cells, terminal->width, terminal->height);
         free(cells);
-        const bool last = seconds_now() - start > GUARD_SECONDS || !terminal_alive(terminal);
-        const bool same = terminal_is_golden(name, seen, last);
+        const bool same = terminal_is_golden(name, seen, why);
         free(seen);
         if (same) {
             return;
         }
+        why = over(terminal, start);
         wait_output(terminal);
     }
 }

@@ -170,14 +170,18 @@ static void write_file(const char *path, const char *text)
     assert_int_equal(fclose(file), 0);
 }
 
-/* The first line that differs, 1-based. */
-static int first_difference(const char *a, const char *b)
+/* The lines that differ, the golden one before what is there, with their numbers. */
+static void print_differences(const char *golden, const char *seen)
 {
-    int line = 1;
-    for (; *a && *a == *b; a++, b++) {
-        line += *a == '\n';
+    for (int line = 1; *golden || *seen; line++) {
+        const int a = (int)strcspn(golden, "\n");
+        const int b = (int)strcspn(seen, "\n");
+        if (a != b || memcmp(golden, seen, (size_t)a) != 0) {
+            (void)fprintf(stderr, "%3d - %.*s\n%3d + %.*s\n", line, a, golden, line, b, seen);
+        }
+        golden += a + (golden[a] == '\n');
+        seen += b + (seen[b] == '\n');
     }
-    return line;
 }
 
 static void path_of(const char *name, char path[PATH_TEXT])
@@ -192,7 +196,7 @@ void terminal_write_golden(const char *name, const char *seen)
     write_file(path, seen);
 }
 
-bool terminal_is_golden(const char *name, const char *seen, bool must)
+bool terminal_is_golden(const char *name, const char *seen, const char *why)
 {
     char path[PATH_TEXT];
     path_of(name, path);
@@ -202,12 +206,14 @@ bool terminal_is_golden(const char *name, const char *seen, bool must)
                  seen);
     }
     const bool same = strcmp(golden, seen) == 0;
-    const int line = first_difference(golden, seen);
-    free(golden);
-    if (!same && must) {
+    if (!same && why) {
         /* cmocka cuts messages of this length. */
         (void)fprintf(stderr, "the screen is\n%s", seen);
-        fail_msg("%s differs from line %d on", path, line);
+        print_differences(golden, seen);
+    }
+    free(golden);
+    if (!same && why) {
+        fail_msg("%s differs (%s)", path, why);
     }
     return same;
 }

@@ -21,8 +21,9 @@ void terminal_mask(struct terminal_cell *cells, int width, int height);
 /* Text rows, attribute rows and what the letters mean. The caller frees it. */
 char *terminal_cells_golden(const struct terminal_cell *cells, int width, int height);
 
-/* Whether seen is what the golden file says; fails the test if it is not and must be. */
-bool terminal_is_golden(const char *name, const char *seen, bool must);
+/* Whether seen is what the golden file says; if it is not and why is not NULL, fails the test with
+ * that reason, the lines that differ and the whole screen. */
+bool terminal_is_golden(const char *name, const char *seen, const char *why);
 void terminal_write_golden(const char *name, const char *seen);
 
 #endif
