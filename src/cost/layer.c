@@ -186,6 +186,28 @@ static void override_memory(const struct nest_problem *problem, const struct nes
     out->entering = m.entering;
 }
 
+/* The bytes that depend on the mode, and the script's. */
+static void set_memory(const struct nest_problem *problem, const struct nest_layer_work *work,
+                       const struct nest_strategy *strategy, enum nest_recompute recompute,
+                       struct nest_layer_cost *out)
+{
+    out->activations = (int64_t)(work->kept[recompute] + 0.5);
+    out->working = (int64_t)(work->live[recompute] + 0.5);
+    out->logits = (int64_t)(work->logits + 0.5);
+    if (problem->overrides != NULL && problem->overrides->memory != NULL) {
+        override_memory(problem, work, strategy, recompute, out);
+    }
+}
+
+void nest_layer_memory(const struct nest_problem *problem, const struct nest_layer_work *work,
+                       const struct nest_strategy *strategy, enum nest_recompute recompute,
+                       struct nest_layer_cost *out)
+{
+    *out = (struct nest_layer_cost){0};
+    nest_layer_state(problem, work->dense, work->expert, strategy, out);
+    set_memory(problem, work, strategy, recompute, out);
+}
+
 /* What both passes of a layer take whatever the recompute mode. */
 struct passes {
     struct direction fw, bw;
@@ -241,12 +263,7 @@ static void price_mode(const struct messages *m, const struct passes *passes,
     out->recompute = part(redone);
     out->fw = fw_compute + fw_tp + fw_cp + fw_ep + fw_zero;
     out->bw = out->compute + out->recompute + out->tp + out->cp + out->ep + out->zero - out->fw;
-    out->activations = (int64_t)(work->kept[recompute] + 0.5);
-    out->working = (int64_t)(work->live[recompute] + 0.5);
-    out->logits = (int64_t)(work->logits + 0.5);
-    if (m->problem->overrides != NULL && m->problem->overrides->memory != NULL) {
-        override_memory(m->problem, work, m->strategy, recompute, out);
-    }
+    set_memory(m->problem, work, m->strategy, recompute, out);
 }
 
 void nest_layer_price(const struct nest_problem *problem, const struct nest_layer_work *work,

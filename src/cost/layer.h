@@ -67,6 +67,12 @@ void nest_layer_state(const struct nest_problem *problem, int64_t dense_params,
                       int64_t expert_params, const struct nest_strategy *strategy,
                       struct nest_layer_cost *out);
 
+/* The bytes that the work keeps, wherever it is: what nest_layer_price says of memory, and of times
+ * nothing. Pure. */
+void nest_layer_memory(const struct nest_problem *problem, const struct nest_layer_work *work,
+                       const struct nest_strategy *strategy, enum nest_recompute recompute,
+                       struct nest_layer_cost *out);
+
 /* Prices the work at a place: adds every communication, the ZeRO stage and the recompute mode.
  * Pure. */
 void nest_layer_price(const struct nest_problem *problem, const struct nest_layer_work *work,

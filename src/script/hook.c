@@ -4,7 +4,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "input/set.h"
 #include "script/fields.h"
 
 static const char *const MEMORY[] = {"weights",     "gradients", "optimizer", "logits",
@@ -16,111 +15,7 @@ static const char *const STEP[] = {"bottleneck", "fill", "tail",   "tied",
                                    "constant",   "sync", "update", NULL};
 enum { LOAD_FIELDS = 5 };
 
-/* ---- Arguments -------------------------------------------------------------------------- */
-
-static void set_flag(lua_State *L, const char *key, bool value)
-{
-    lua_pushboolean(L, value);
-    lua_setfield(L, -2, key);
-}
-
-static void set_layer(lua_State *L, const struct nest_layer_kind *kind)
-{
-    static const char *const role[] = {"embedding", "block", "head", "profiled", "tower"};
-    nest_lua_set_text(L, "name", kind->name);
-    nest_lua_set_text(L, "role", role[kind->role]);
-    set_flag(L, "moe", kind->moe);
-}
-
-/* What a family of strategies shares. */
-static void set_family(lua_State *L, const struct nest_question *q)
-{
-    nest_lua_set_integer(L, "tp", q->tp);
-    nest_lua_set_integer(L, "cp", q->cp);
-    nest_lua_set_integer(L, "ep", q->ep);
-    nest_lua_set_integer(L, "etp", q->etp);
-    set_flag(L, "sp", q->sp != 0);
-    nest_lua_set_integer(L, "micro_batch", q->micro_batch);
-}
-
-static void set_sharding(lua_State *L, const struct nest_question *q)
-{
-    nest_lua_set_integer(L, "zero", q->zero);
-    nest_lua_set_integer(L, "shard", q->shard);
-    nest_lua_set_integer(L, "dp", q->dp);
-}
-
-static void set_level(lua_State *L, const struct nest_problem *problem,
-                      const struct nest_question *q)
-{
-    nest_lua_set_number(L, "bytes", q->bytes);
-    nest_lua_set_integer(L, "level", q->level);
-    nest_lua_set_text(L, "level_name", problem->cluster->level[q->level].name);
-}
-
-static void set_transfer(lua_State *L, const struct nest_question *q)
-{
-    nest_lua_set_integer(L, "block", q->block);
-    nest_lua_set_text(L, "direction", q->backward ? "backward" : "forward");
-    if (q->kind != NULL) {
-        nest_lua_set_text(L, "before", q->kind->name);
-        nest_lua_set_text(L, "after", q->after->name);
-    }
-}
-
-static void push_arguments(lua_State *L, const struct nest_problem *problem,
-                           const struct nest_question *q)
-{
-    static const char *const kind[] = {"all_reduce", "reduce_scatter", "all_gather", "all_to_all",
-                                       "broadcast"};
-    lua_createtable(L, 0, 16);
-    switch ((enum nest_hook)q->hook) {
-    case NEST_HOOK_MEMORY:
-        nest_lua_set_text(L, "recompute", nest_recompute_word((enum nest_recompute)q->recompute));
-        set_sharding(L, q);
-        set_layer(L, q->kind);
-        set_family(L, q);
-        break;
-    case NEST_HOOK_COMPUTE:
-        set_layer(L, q->kind);
-        set_family(L, q);
-        break;
-    case NEST_HOOK_COLLECTIVE:
-        set_level(L, problem, q);
-        nest_lua_set_text(L, "kind", kind[q->collective]);
-        nest_lua_set_integer(L, "members", q->members);
-        break;
-    case NEST_HOOK_TRANSFER:
-        set_level(L, problem, q);
-        set_transfer(L, q);
-        break;
-    case NEST_HOOK_RESERVE:
-        set_sharding(L, q);
-        set_family(L, q);
-        break;
-    case NEST_HOOK_LOAD:
-        nest_lua_set_text(L, "recompute", nest_recompute_word((enum nest_recompute)q->recompute));
-        set_flag(L, "first", q->first != 0);
-        set_flag(L, "last", q->last != 0);
-        set_family(L, q);
-        break;
-    case NEST_HOOK_STEP:
-        nest_lua_set_integer(L, "dp", q->dp);
-        nest_lua_set_integer(L, "virtual_stages", q->virtual_stages);
-        nest_lua_set_integer(L, "stages", q->stages);
-        nest_lua_set_integer(L, "microbatches", q->microbatches);
-        break;
-    case NEST_HOOKS:
-        break;
-    }
-}
-
 /* ---- The default ------------------------------------------------------------------------ */
-
-struct given {
-    int hook;
-    struct nest_hook_answer answer;
-};
 
 static void push_fields(lua_State *L, const char *const *field, const double *value)
 {
@@ -146,9 +41,10 @@ static void push_rows(lua_State *L, const struct nest_hook_answer *answer)
 
 static int call_default(lua_State *L)
 {
-    const struct given *given = lua_touserdata(L, lua_upvalueindex(1));
-    const double *value = given->answer.value;
-    switch ((enum nest_hook)given->hook) {
+    const struct nest_question *question =
+        nest_asked_default(lua_touserdata(L, lua_upvalueindex(1)));
+    const double *value = question->given.value;
+    switch ((enum nest_hook)question->hook) {
     case NEST_HOOK_COMPUTE:
         lua_pushnumber(L, value[0]);
         lua_pushnumber(L, value[1]);
@@ -160,7 +56,7 @@ static int call_default(lua_State *L)
         push_fields(L, RESERVE, value);
         return 1;
     case NEST_HOOK_LOAD:
-        push_rows(L, &given->answer);
+        push_rows(L, &question->given);
         return 1;
     case NEST_HOOK_STEP:
         push_fields(L, STEP, value);
@@ -170,14 +66,6 @@ static int call_default(lua_State *L)
         lua_pushnumber(L, value[0]);
         return 1;
     }
-}
-
-static void push_default(lua_State *L, const struct nest_question *q)
-{
-    struct given *given = lua_newuserdatauv(L, sizeof *given, 0);
-    given->hook = q->hook;
-    given->answer = q->given;
-    lua_pushcclosure(L, call_default, 1);
 }
 
 /* ---- The answer ------------------------------------------------------------------------- */
@@ -322,14 +210,24 @@ static int read_protected(lua_State *L)
     return 0;
 }
 
-void nest_hook_call(lua_State *L, const struct nest_problem *problem,
-                    const struct nest_question *question, struct nest_hook_answer *answer)
+/* True where what an answer leaves out is as by default. */
+static bool keeps_default(const struct nest_question *question)
+{
+    return question->hook == NEST_HOOK_MEMORY || question->hook == NEST_HOOK_RESERVE ||
+           question->hook == NEST_HOOK_STEP;
+}
+
+void nest_hook_call(lua_State *L, const struct nest_question *question,
+                    struct nest_hook_answer *answer, struct nest_reads *reads)
 {
     luaL_checkstack(L, 16, "too deeply nested");
     const int function = lua_gettop(L);
+    const struct nest_reads *read = nest_asked_new(L, question);
+    void *object = lua_touserdata(L, -1);
     lua_pushvalue(L, function);
-    push_arguments(L, problem, question);
-    push_default(L, question);
+    nest_asked_push(L, function + 1);
+    lua_pushvalue(L, function + 1);
+    lua_pushcclosure(L, call_default, 1);
     lua_call(L, 2, 2);
     lua_pushcfunction(L, read_protected);
     lua_insert(L, -3);
@@ -343,5 +241,9 @@ void nest_hook_call(lua_State *L, const struct nest_problem *problem,
         const char *file = *ar.source == '@' ? ar.source + 1 : ar.short_src;
         luaL_error(L, "%s:%d: %s", file, ar.linedefined, lua_tostring(L, -1));
     }
+    if (keeps_default(question)) {
+        (void)nest_asked_default(object);
+    }
+    *reads = *read;
     lua_settop(L, function - 1);
 }

@@ -4,6 +4,7 @@
 #include <lualib.h>
 #include <string.h>
 
+#include "script/asked.h"
 #include "script/ordered.h"
 #include "script/pattern.h"
 #include "script/sandbox.h"
@@ -46,6 +47,13 @@ static int call_original(lua_State *L)
     lua_insert(L, 1);
     lua_call(L, lua_gettop(L) - 1, LUA_MULTRET);
     return lua_gettop(L);
+}
+
+/* The same with a table that fills itself as it is read filled whole. */
+static int call_completed(lua_State *L)
+{
+    nest_asked_complete(L, 1);
+    return call_original(L);
 }
 
 /* ---- Base ------------------------------------------------------------------------------- */
@@ -186,6 +194,7 @@ static void refuse_field(lua_State *L, int index, const char *name, const char *
 static int base_setmetatable(lua_State *L)
 {
     luaL_checktype(L, 1, LUA_TTABLE);
+    nest_asked_complete(L, 1);
     luaL_argexpected(L, lua_isnil(L, 2) || lua_istable(L, 2), 2, "nil or table");
     if (luaL_getmetafield(L, 1, "__metatable") != LUA_TNIL) {
         return luaL_error(L, "cannot change a protected metatable");
@@ -218,6 +227,7 @@ static int base_setmetatable(lua_State *L)
 static int base_getmetatable(lua_State *L)
 {
     luaL_checkany(L, 1);
+    nest_asked_complete(L, 1);
     if (!lua_getmetatable(L, 1)) {
         return 0;
     }
@@ -296,6 +306,7 @@ static void check_plain(lua_State *L, int index)
     if (!lua_istable(L, index)) {
         return;
     }
+    nest_asked_complete(L, index);
     if (lua_getmetatable(L, index)) {
         luaL_error(L, "the table functions take only tables without a metatable");
     }
@@ -365,14 +376,14 @@ static const struct entry ENTRIES[] = {
     {"_G", "getmetatable", base_getmetatable},
     {"_G", "ipairs", NULL},
     {"_G", "load", base_load},
-    {"_G", "next", NULL},
+    {"_G", "next", call_completed},
     {"_G", "pairs", nest_ordered_pairs},
     {"_G", "pcall", NULL},
     {"_G", "print", base_print},
     {"_G", "rawequal", NULL},
-    {"_G", "rawget", NULL},
+    {"_G", "rawget", call_completed},
     {"_G", "rawlen", NULL},
-    {"_G", "rawset", NULL},
+    {"_G", "rawset", call_completed},
     {"_G", "select", NULL},
     {"_G", "setmetatable", base_setmetatable},
     {"_G", "tonumber", NULL},
@@ -538,7 +549,13 @@ static void seed_random(lua_State *L, uint64_t seed)
 void nest_library_open_lua(lua_State *L, uint64_t seed, int unsafe)
 {
     if (unsafe) {
+        static const char *const raw[] = {"next", "rawget", "rawset", "setmetatable", NULL};
         luaL_openlibs(L);
+        for (int i = 0; raw[i]; i++) {
+            lua_getglobal(L, raw[i]);
+            lua_pushcclosure(L, call_completed, 1);
+            lua_setglobal(L, raw[i]);
+        }
         seed_random(L, seed);
         nest_library_push_checked(L, base_print);
         lua_setglobal(L, "print");

@@ -5,13 +5,8 @@
 #include <string.h>
 
 #include "cost/strategy.h"
+#include "script/hook.h"
 #include "script/sandbox.h"
-
-struct nest_answered {
-    size_t hash;
-    struct nest_hook_answer answer;
-    struct nest_question question; /* as much of it as counts */
-};
 
 void nest_override_check(lua_State *L, int index)
 {
@@ -50,6 +45,7 @@ struct call {
     const struct nest_override_run *run;
     const struct nest_question *question;
     struct nest_hook_answer *answer;
+    struct nest_reads *reads;
     const struct nest_hook_answer *sample; /* default and answer of a like collective; or NULL */
 };
 
@@ -72,6 +68,10 @@ static void check_order(lua_State *L, const struct call *call)
                before->value[1], before->value[0]);
 }
 
+/* What a source without the hook looks at. */
+static const struct nest_reads DEFAULT = {
+    .set = UINT32_C(1) << NEST_ASKED_DEFAULT, .count = 1, .order = {NEST_ASKED_DEFAULT}};
+
 static int run_call(lua_State *L)
 {
     struct call *call = lua_touserdata(L, 1);
@@ -79,67 +79,15 @@ static int run_call(lua_State *L)
     lua_rawgetp(L, LUA_REGISTRYINDEX, call->run->source[q->source].key);
     lua_getfield(L, -1, nest_hook_name((enum nest_hook)q->hook));
     if (lua_isfunction(L, -1)) {
-        nest_hook_call(L, call->run->problem, q, call->answer);
+        nest_hook_call(L, q, call->answer, call->reads);
         check_order(L, call);
+    } else {
+        *call->reads = DEFAULT;
     }
     return 0;
 }
 
-/* ---- Answers by argument ---------------------------------------------------------------- */
-
-/* Bytes that count. */
-static size_t size_of(const struct nest_question *question)
-{
-    return offsetof(struct nest_question, given.value) +
-           (size_t)question->given.count * sizeof(double);
-}
-
-static size_t hash(const struct nest_question *question)
-{
-    uint64_t value = UINT64_C(0x9E3779B97F4A7C15);
-    const unsigned char *byte = (const unsigned char *)question;
-    const size_t size = size_of(question);
-    for (size_t i = 0; i + sizeof value <= size; i += sizeof value) {
-        uint64_t word;
-        memcpy(&word, byte + i, sizeof word);
-        value = (value ^ word) * UINT64_C(0xD6E8FEB86659FD93);
-        value ^= value >> 32;
-    }
-    return (size_t)value;
-}
-
-static struct nest_answered **slot(struct nest_answered **table, size_t room, size_t hash,
-                                   const struct nest_question *question)
-{
-    size_t at = hash & (room - 1);
-    while (table[at] && (table[at]->hash != hash ||
-                         memcmp(&table[at]->question, question, size_of(question)) != 0)) {
-        at = (at + 1) & (room - 1);
-    }
-    return &table[at];
-}
-
-/* Doubles the table when it is half full; without memory nothing is kept. */
-static bool make_room(struct nest_override_run *run)
-{
-    if (2 * run->count < run->room) {
-        return true;
-    }
-    const size_t room = run->room ? 2 * run->room : 256;
-    struct nest_answered **larger = NEST_NEW(run->arena, struct nest_answered *, room);
-    if (!larger) {
-        return false;
-    }
-    for (size_t i = 0; i < run->room; i++) {
-        if (run->answered[i]) {
-            *slot(larger, room, run->answered[i]->hash, &run->answered[i]->question) =
-                run->answered[i];
-        }
-    }
-    run->answered = larger;
-    run->room = room;
-    return true;
-}
+/* ---- Answers that are known ------------------------------------------------------------- */
 
 /* What was stopped may be asked again once the flag has fallen: nothing is wrong with it. */
 static void forget_stop(struct nest_override_run *run)
@@ -150,10 +98,12 @@ static void forget_stop(struct nest_override_run *run)
 }
 
 static void ask_script(struct nest_override_run *run, const struct nest_question *question,
-                       const struct nest_hook_answer *sample, struct nest_hook_answer *answer)
+                       const struct nest_hook_answer *sample, struct nest_reads *reads)
 {
-    struct call call = {run, question, answer, sample};
+    struct nest_hook_answer *answer = &run->latest;
+    struct call call = {run, question, answer, reads, sample};
     *answer = question->given;
+    *reads = (struct nest_reads){.set = 0};
     struct nest_sandbox *sandbox = nest_sandbox_of(run->source[question->source].L);
     forget_stop(run);
     if (run->status == NEST_OK) {
@@ -165,65 +115,60 @@ static void ask_script(struct nest_override_run *run, const struct nest_question
     }
 }
 
-static struct nest_answered **find(struct nest_override_run *run,
-                                   const struct nest_question *question)
-{
-    return make_room(run) ? slot(run->answered, run->room, hash(question), question) : NULL;
-}
-
-/* Keeps an answer where find pointed to; NULL when memory is out. */
-static struct nest_answered *keep(struct nest_override_run *run, struct nest_answered **at,
-                                  const struct nest_question *question,
-                                  const struct nest_hook_answer *answer)
-{
-    const size_t room = offsetof(struct nest_answered, question) + size_of(question);
-    struct nest_answered *kept = at ? nest_arena_alloc(run->arena, 1, room) : NULL;
-    if (kept) {
-        kept->hash = hash(question);
-        kept->answer = *answer;
-        memcpy(&kept->question, question, size_of(question));
-        *at = kept;
-        run->count++;
-    }
-    return kept;
-}
+/* All that a collective says, the default last. */
+static const struct nest_reads COLLECTIVE = {
+    .set = UINT32_C(1) << NEST_ASKED_KIND | UINT32_C(1) << NEST_ASKED_BYTES |
+           UINT32_C(1) << NEST_ASKED_MEMBERS | UINT32_C(1) << NEST_ASKED_LEVEL |
+           UINT32_C(1) << NEST_ASKED_DEFAULT,
+    .count = 5,
+    .order = {NEST_ASKED_KIND, NEST_ASKED_BYTES, NEST_ASKED_MEMBERS, NEST_ASKED_LEVEL,
+              NEST_ASKED_DEFAULT},
+};
 
 /* One answer for collectives that differ in their default alone is kept as a sample. */
 static struct nest_hook_answer *sample_of(struct nest_override_run *run,
                                           const struct nest_question *question)
 {
-    if (question->hook != NEST_HOOK_COLLECTIVE) {
-        return NULL;
-    }
     struct nest_question like = *question;
+    struct nest_reads reads = COLLECTIVE;
     const struct nest_hook_answer none = {.count = 0};
     like.hook = NEST_HOOKS;
-    like.given.count = 0;
-    struct nest_answered **at = find(run, &like);
-    struct nest_answered *known = at && *at ? *at : keep(run, at, &like, &none);
-    return known ? &known->answer : NULL;
+    reads.set &= ~(UINT32_C(1) << NEST_ASKED_DEFAULT);
+    struct nest_hook_answer *known = nest_memo_find(&run->memo, &like);
+    return known ? known : nest_memo_keep(&run->memo, &like, &reads, &none);
 }
 
-/* The lock is held. The answer lives as long as the run, or until the next question where memory is
- * out. */
-static const struct nest_hook_answer *ask_source(struct nest_override_run *run,
-                                                 const struct nest_question *question)
+/* Every collective is asked for, or how its time depends on the default could not be checked. */
+static void ask_collective(struct nest_override_run *run, const struct nest_question *question,
+                           struct nest_reads *reads)
 {
-    struct nest_answered **at = find(run, question);
-    if (at && *at) {
-        return &(*at)->answer;
-    }
     struct nest_hook_answer *sample = sample_of(run, question);
-    ask_script(run, question, sample && sample->count > 0 ? sample : NULL, &run->latest);
-    if (run->status != NEST_OK) {
-        return &run->latest; /* the default, and no answer of the script */
-    }
-    if (sample) {
+    ask_script(run, question, sample && sample->count > 0 ? sample : NULL, reads);
+    if (sample && run->status == NEST_OK) {
         *sample = (struct nest_hook_answer){
             .count = 2, .value = {question->given.value[0], run->latest.value[0]}};
     }
-    struct nest_answered *kept = keep(run, find(run, question), question, &run->latest);
-    return kept ? &kept->answer : &run->latest;
+    *reads = COLLECTIVE;
+}
+
+/* The lock is held. The answer lives as long as the run, or until the next question where it is not
+ * kept. */
+static const struct nest_hook_answer *ask_source(struct nest_override_run *run,
+                                                 const struct nest_question *question)
+{
+    const struct nest_hook_answer *known = nest_memo_find(&run->memo, question);
+    if (known) {
+        return known;
+    }
+    struct nest_reads reads;
+    if (question->hook == NEST_HOOK_COLLECTIVE) {
+        ask_collective(run, question, &reads);
+    } else {
+        ask_script(run, question, NULL, &reads);
+    }
+    known =
+        run->status == NEST_OK ? nest_memo_keep(&run->memo, question, &reads, &run->latest) : NULL;
+    return known ? known : &run->latest;
 }
 
 /* Asks one source after the other, each with the answer of the one before as its default; the first
@@ -249,26 +194,45 @@ static void ask(struct nest_override_run *run, struct nest_question *question, i
 
 static void start(struct nest_question *q, enum nest_hook hook, int values)
 {
-    memset(q, 0, offsetof(struct nest_question, given.value));
-    q->hook = (int32_t)hook;
+    q->hook = (int)hook;
     q->given.count = values;
+}
+
+static void set(struct nest_question *q, enum nest_asked_field field, int64_t count)
+{
+    q->field[field].count = count;
+}
+
+static void set_layer(struct nest_question *q, const struct nest_layer_kind *kind)
+{
+    q->field[NEST_ASKED_NAME].text = kind->name;
+    set(q, NEST_ASKED_ROLE, kind->role);
+    set(q, NEST_ASKED_MOE, kind->moe);
 }
 
 static void set_family(struct nest_question *q, const struct nest_strategy *s)
 {
-    q->tp = (int32_t)s->tp;
-    q->cp = (int32_t)s->cp;
-    q->ep = (int32_t)s->ep;
-    q->etp = (int32_t)s->etp;
-    q->sp = s->sp;
-    q->micro_batch = (int32_t)s->micro_batch;
+    set(q, NEST_ASKED_TP, s->tp);
+    set(q, NEST_ASKED_CP, s->cp);
+    set(q, NEST_ASKED_EP, s->ep);
+    set(q, NEST_ASKED_ETP, s->etp);
+    set(q, NEST_ASKED_SP, s->sp);
+    set(q, NEST_ASKED_MICRO_BATCH, s->micro_batch);
 }
 
 static void set_sharding(struct nest_question *q, const struct nest_strategy *s)
 {
-    q->zero = (int32_t)s->zero;
-    q->shard = s->shard;
-    q->dp = nest_strategy_dp(s);
+    set(q, NEST_ASKED_ZERO, s->zero);
+    set(q, NEST_ASKED_SHARD, s->shard);
+    set(q, NEST_ASKED_DP, nest_strategy_dp(s));
+}
+
+static void set_level(struct nest_question *q, const struct nest_override_run *run, int level,
+                      double bytes)
+{
+    set(q, NEST_ASKED_LEVEL, level);
+    q->field[NEST_ASKED_LEVEL_NAME].text = run->problem->cluster->level[level].name;
+    q->field[NEST_ASKED_BYTES].real = bytes;
 }
 
 static void override_compute(void *context, const struct nest_layer_kind *kind,
@@ -277,7 +241,7 @@ static void override_compute(void *context, const struct nest_layer_kind *kind,
     struct nest_question q;
     start(&q, NEST_HOOK_COMPUTE, 2);
     set_family(&q, s);
-    q.kind = kind;
+    set_layer(&q, kind);
     q.given.value[0] = *fw;
     q.given.value[1] = *bw;
     struct nest_hook_answer answer;
@@ -291,10 +255,9 @@ static double override_collective(void *context, enum nest_collective kind,
 {
     struct nest_question q;
     start(&q, NEST_HOOK_COLLECTIVE, 1);
-    q.collective = (int32_t)kind;
-    q.level = comm->top;
-    q.members = comm->size;
-    q.bytes = bytes;
+    set_level(&q, context, comm->top, bytes);
+    set(&q, NEST_ASKED_KIND, kind);
+    set(&q, NEST_ASKED_MEMBERS, comm->size);
     q.given.value[0] = seconds;
     struct nest_hook_answer answer;
     ask(context, &q, 1, &answer);
@@ -305,12 +268,11 @@ static double override_transfer(void *context, const struct nest_message *messag
 {
     struct nest_question q;
     start(&q, NEST_HOOK_TRANSFER, 1);
-    q.level = message->level;
-    q.block = message->block;
-    q.bytes = message->bytes;
-    q.backward = message->backward;
-    q.kind = message->before;
-    q.after = message->after;
+    set_level(&q, context, message->level, message->bytes);
+    set(&q, NEST_ASKED_BLOCK, message->block);
+    set(&q, NEST_ASKED_DIRECTION, message->backward);
+    q.field[NEST_ASKED_BEFORE].text = message->before ? message->before->name : NULL;
+    q.field[NEST_ASKED_AFTER].text = message->after ? message->after->name : NULL;
     q.given.value[0] = seconds;
     struct nest_hook_answer answer;
     ask(context, &q, 1, &answer);
@@ -329,8 +291,8 @@ static void override_memory(void *context, const struct nest_layer_kind *kind,
     start(&q, NEST_HOOK_MEMORY, terms);
     set_family(&q, s);
     set_sharding(&q, s);
-    q.kind = kind;
-    q.recompute = (int32_t)recompute;
+    set_layer(&q, kind);
+    set(&q, NEST_ASKED_RECOMPUTE, recompute);
     for (int i = 0; i < terms; i++) {
         q.given.value[i] = (double)*term[i];
     }
@@ -367,9 +329,9 @@ static void override_load(void *context, const struct nest_strategy *s,
     struct nest_question q;
     start(&q, NEST_HOOK_LOAD, 5);
     set_family(&q, s);
-    q.recompute = (int32_t)recompute;
-    q.first = first;
-    q.last = last;
+    set(&q, NEST_ASKED_RECOMPUTE, recompute);
+    set(&q, NEST_ASKED_FIRST, first);
+    set(&q, NEST_ASKED_LAST, last);
     for (int i = 0; i < q.given.count; i++) {
         q.given.value[i] = 1.0;
     }
@@ -392,10 +354,10 @@ static void override_step(void *context, const struct nest_strategy *s, int stag
     const double plain[] = {(double)microbatches - 1.0 / v, 1.0 / v, 1.0, 1.0, 0.0, 1.0, 1.0};
     const int values = NEST_STEP_REFUSED + 1;
     start(&q, NEST_HOOK_STEP, values);
-    q.dp = nest_strategy_dp(s);
-    q.virtual_stages = (int32_t)s->virtual_stages;
-    q.stages = stages;
-    q.microbatches = microbatches;
+    set(&q, NEST_ASKED_DP, nest_strategy_dp(s));
+    set(&q, NEST_ASKED_VIRTUAL_STAGES, s->virtual_stages);
+    set(&q, NEST_ASKED_STAGES, stages);
+    set(&q, NEST_ASKED_MICROBATCHES, microbatches);
     memset(q.given.value, 0, (size_t)values * sizeof(double));
     memcpy(q.given.value, plain, sizeof plain);
     struct nest_hook_answer answer;
@@ -441,6 +403,7 @@ void nest_override_init(struct nest_override_run *run, const struct nest_problem
     }
     run->record.context = run;
     run->record.fault = report_fault;
+    nest_memo_init(&run->memo, arena);
     nest_errors_init(&run->errors, arena);
 }
 

@@ -4,13 +4,12 @@
 
 #include <pthread.h>
 
-#include "script/hook.h"
-
-struct nest_answered; /* an answer kept by its question */
+#include "cost/problem.h"
+#include "script/memo.h"
 
 /* Tables of functions, each under a key of its state's registry. Where several have the same hook,
  * the default of a later one is what those before it say. */
-enum { NEST_OVERRIDE_SOURCES = 16 };
+enum { NEST_OVERRIDE_SOURCES = NEST_MEMO_SOURCES };
 struct nest_override_source {
     lua_State *L;
     const void *key;
@@ -28,8 +27,7 @@ struct nest_override_run {
     const atomic_bool *cancel; /* polled by the calls; may be NULL */
     pthread_mutex_t *lock;     /* the states belong to one thread at a time */
     pthread_mutex_t own;       /* taken where the caller has none */
-    struct nest_answered **answered;
-    size_t count, room;
+    struct nest_memo memo;
     struct nest_hook_answer latest;
 };
 

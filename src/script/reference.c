@@ -92,9 +92,10 @@ const struct nest_reference nest_references[] = {
      "table; "
      "where several have a hook, a later one's default is what those before it say. Each function "
      "gets a table of what is asked, and default, which called without arguments returns what the "
-     "cost model says. It is asked once per argument, when cost tables are built, and must always "
-     "answer the same; what it returns must be finite and at least 0. The hooks are described "
-     "below.",
+     "cost model says. It is asked when cost tables are built, and must always answer the same: "
+     "where all that it looked at is as it was once before (the fields it read, default where it "
+     "called that), its answer is taken from then. What it returns must be finite and at least 0. "
+     "The hooks are described below.",
      "local s = nest.scenario {model = \"llama3-8b\", cluster = \"hgx-h100-8\"}\n"
      "local before = s:solve()\n"
      "s:override {compute = function(layer, default)\n"

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "script/asked.h"
 #include "script/ordered.h"
 #include "script/sandbox.h"
 
@@ -106,6 +107,7 @@ static void show_table(lua_State *L, struct show *show, int table, int depth)
     const size_t start = show->out->length;
     const int entries = show->entries;
     const int column = depth * INDENT;
+    nest_asked_complete(L, table);
     nest_strbuf_add(show->out, "{");
     show_entries(L, show, table, depth, ", ");
     nest_strbuf_add(show->out, "}");

@@ -34,7 +34,7 @@ struct nest_bounds {
     struct nest_reach reach;
     struct nest_problem problem; /* on the relaxed cluster of reach */
     struct nest_overrides overrides;
-    bool asks_memory;           /* an override has a say in memory: it is asked as late as can be */
+    bool asks_memory;           /* an override has a say in memory */
     struct nest_problem timing; /* problem without that; for its times only */
     struct nest_overrides timing_overrides;
     int bulk;                     /* the longest run of equal layers */

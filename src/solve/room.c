@@ -116,16 +116,15 @@ static void override_footprint(const struct nest_problem *problem, const struct 
                                const struct nest_layer_work *work,
                                const struct nest_strategy *strategy, struct footprint *out)
 {
-    struct nest_layer_cost cost[NEST_RECOMPUTES];
-    nest_layer_price_modes(problem, work, strategy, &nest_bounds_alone, cost);
     out->state = out->logits = out->gathered = INT64_MAX;
     for (int m = 0; m < space->modes; m++) {
-        const struct nest_layer_cost *one = &cost[space->mode[m]];
-        out->state = smaller(out->state, state_of(one));
-        out->logits = smaller(out->logits, one->logits);
-        out->gathered = smaller(out->gathered, one->gathered);
-        out->activations[m] = one->activations;
-        out->working[m] = one->working;
+        struct nest_layer_cost cost;
+        nest_layer_memory(problem, work, strategy, space->mode[m], &cost);
+        out->state = smaller(out->state, state_of(&cost));
+        out->logits = smaller(out->logits, cost.logits);
+        out->gathered = smaller(out->gathered, cost.gathered);
+        out->activations[m] = cost.activations;
+        out->working[m] = cost.working;
     }
 }
 
@@ -340,7 +339,7 @@ void nest_room_measure(const struct nest_bounds *bounds, const struct nest_famil
         return;
     }
     nest_bounds_place(bounds, strategy, knowledge == NEST_KNOWS_ORDER ? pp : 0, &placement);
-    measure_time(&bounds->problem, bounds, bound, strategy, &placement, out);
+    measure_time(&bounds->timing, bounds, bound, strategy, &placement, out);
     if (knowledge == NEST_KNOWS_ORDER && pp > 1) {
         out->link = ordered_link(bounds, bound, strategy);
     }

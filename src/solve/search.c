@@ -185,8 +185,7 @@ static nest_ps bound_of_sharding(const struct search *s, const struct nest_node 
     const struct nest_grid grid = grid_of(s, node);
     const nest_ps limit = current_limit(s);
     struct nest_room state;
-    /* A script is asked for memory last. */
-    measure(s, node, strategy, s->bounds->asks_memory ? NEST_KNOWS_TIME : NEST_KNOWS_STATE, &state);
+    measure(s, node, strategy, NEST_KNOWS_STATE, &state);
     const nest_ps bound = larger(node->bound, nest_room_even(s->bounds, &state, &grid, limit));
     if (bound > limit || bound == NEST_PS_MAX) {
         return bound;
