@@ -251,7 +251,7 @@ static void accept_choice(struct nest_app *app)
 
 static void cancel(struct nest_app *app)
 {
-    if (nest_maker_cancel(app->maker)) {
+    if (nest_maker_cancel(app->maker) || (app->watch && nest_watch_cancel(app->watch))) {
         return; /* it says so itself once it has stopped */
     }
     if (nest_session_cancel(app->session)) {
@@ -553,6 +553,13 @@ static void draw_too_small(struct nest_app *app, struct nest_canvas *canvas)
     }
 }
 
+/* The script or file that is at work, NULL: none. */
+static const char *doing(const struct nest_app *app)
+{
+    const char *made = nest_maker_doing(app->maker);
+    return made ? made : app->watch ? nest_watch_doing(app->watch) : NULL;
+}
+
 void nest_app_draw(struct nest_app *app, struct nest_canvas *canvas)
 {
     nest_canvas_clear(canvas);
@@ -568,7 +575,7 @@ void nest_app_draw(struct nest_app *app, struct nest_canvas *canvas)
         .view = app->view,
         .lesson = nest_app_lesson_number(app) > 0,
         .snapshot = app->snapshot,
-        .doing = nest_maker_doing(app->maker),
+        .doing = doing(app),
         .layout = nest_app_layout(app),
         .note = app->message[0]    ? app->message
                 : about.length > 0 ? nest_strbuf_text(&about)

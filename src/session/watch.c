@@ -5,36 +5,35 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
-#ifdef __linux__
-#include <sys/inotify.h>
-#endif
 
 #include "input/doc.h"
 #include "input/set.h"
 #include "session/internal.h"
+#include "session/lookout.h"
 #include "session/runner.h"
 
-enum { FILES_MAX = 64, LOOK_AGAIN = 700, TEXT_MAX = 1 << 24, SCRATCH = 4096 };
+enum { FILES_MAX = 64, TEXT_MAX = 1 << 24, SCRATCH = 4096 };
 
 struct watched {
     char *path;
     uint64_t content; /* fingerprint; 0: cannot be read */
+    struct stat seen; /* when it was taken */
 };
 
 struct nest_watch {
     struct nest_session *session;
     struct nest_console *console;
     struct nest_runner *runner;
-    int descriptor;                 /* of inotify, or -1 */
-    bool blind;                     /* some file's changes are not told by the system */
+    struct nest_lookout *lookout;
     struct nest_document *document; /* whose files are watched */
     int files;
     struct watched file[FILES_MAX];
 
     /* Of what is being read; its thread's until it is collected. */
     struct nest_document *base, *fresh;
-    char *cause;                        /* name of the file that was saved */
+    char *path;                         /* of the file that was saved */
     char *filed;                        /* where the scenario is saved, or NULL */
     char *scenario;                     /* the scenario's own file, or NULL: */
     struct nest_strbuf text;            /* the scenario as it is, to be read again */
@@ -42,6 +41,9 @@ struct nest_watch {
     struct nest_arena arena;
     struct nest_errors errors;
     enum nest_status status;
+    uint64_t before; /* its content before that */
+    bool stopped;    /* on demand */
+    bool outdated;   /* stopped because something was saved meanwhile */
 };
 
 /* ---- Files ---------------------------------------------------------------------------------- */
@@ -65,30 +67,43 @@ static uint64_t content_of(const char *path)
     return count < 0 ? 0 : hash ? hash : 1;
 }
 
-static void tell_changes(struct nest_watch *watch, const char *path)
-{
-#ifdef __linux__
-    /* The folder tells of files that take another one's place, the file of those that are linked
-     * from elsewhere. */
-    enum { EVENTS = IN_CLOSE_WRITE | IN_MOVED_TO | IN_CREATE };
-    char folder[SCRATCH];
-    const char *slash = strrchr(path, '/');
-    (void)snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - path + 1) : 1,
-                   slash ? path : ".");
-    watch->blind |=
-        watch->descriptor < 0 || inotify_add_watch(watch->descriptor, folder, EVENTS) < 0;
-    if (watch->descriptor >= 0) {
-        (void)inotify_add_watch(watch->descriptor, path, IN_CLOSE_WRITE);
-    }
-#else
-    (void)path;
-    watch->blind = true;
+#ifdef __APPLE__
+#define st_mtim st_mtimespec
+#define st_ctim st_ctimespec
 #endif
+
+/* Whether the system says that the file is the one that was read. */
+static bool is_untouched(const struct stat *a, const struct stat *b)
+{
+    return a->st_ino == b->st_ino && a->st_dev == b->st_dev && a->st_size == b->st_size &&
+           a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec &&
+           a->st_ctim.tv_sec == b->st_ctim.tv_sec && a->st_ctim.tv_nsec == b->st_ctim.tv_nsec;
+}
+
+/* Its content now; the file is read only where it may have changed. */
+static uint64_t look_at(struct watched *file)
+{
+    struct stat info;
+    if (stat(file->path, &info) != 0) {
+        file->seen = (struct stat){0};
+        return 0;
+    }
+    if (file->content != 0 && is_untouched(&info, &file->seen)) {
+        return file->content;
+    }
+    const uint64_t content = content_of(file->path);
+    file->seen = content == file->content ? info : (struct stat){0};
+    return content;
 }
 
 static void add_file(struct nest_watch *watch, const char *path, const struct watched *known,
                      int count)
 {
+    for (int i = 0; path && i < watch->files; i++) {
+        if (strcmp(watch->file[i].path, path) == 0) {
+            return;
+        }
+    }
     char *copy = path && watch->files < FILES_MAX ? strdup(path) : NULL;
     if (!copy) {
         return;
@@ -97,26 +112,68 @@ static void add_file(struct nest_watch *watch, const char *path, const struct wa
     for (int i = 0; i < count; i++) {
         content = strcmp(known[i].path, path) == 0 ? known[i].content : content;
     }
-    watch->file[watch->files++] = (struct watched){copy, content ? content : content_of(path)};
-    tell_changes(watch, path);
+    watch->file[watch->files++] =
+        (struct watched){.path = copy, .content = content ? content : content_of(path)};
 }
 
-/* A shipped name's file, or the path itself. */
+static bool ends_with(const char *text, const char *end)
+{
+    const size_t length = strlen(text);
+    const size_t tail = strlen(end);
+    return length >= tail && strcmp(text + length - tail, end) == 0;
+}
+
+/* A shipped name's file, or the path itself, also while there is nothing. */
 static void add_named(struct nest_watch *watch, const char *kind, const char *name,
                       const struct watched *known, int count)
 {
-    static const char *const endings[] = {"yaml", "lua"};
+    static const char *const endings[] = {".yaml", ".lua"};
     const char *root = watch->session->library.root;
-    if (name && strcmp(name, "-") != 0 && access(name, R_OK) == 0 && strchr(name, '.')) {
-        add_file(watch, name, known, count);
+    bool shipped = false;
+    if (!name || strcmp(name, "-") == 0) {
         return;
     }
-    for (int i = 0; name && root && i < 2; i++) {
-        char path[SCRATCH];
-        (void)snprintf(path, sizeof path, "%s/%s/%s.%s", root, kind, name, endings[i]);
-        if (access(path, R_OK) == 0) {
-            add_file(watch, path, known, count);
+    const bool path = strchr(name, '/') || ends_with(name, ".yaml") || ends_with(name, ".lua");
+    for (int i = 0; root && !path && i < 2; i++) {
+        char there[SCRATCH];
+        (void)snprintf(there, sizeof there, "%s/%s/%s%s", root, kind, name, endings[i]);
+        if (access(there, R_OK) == 0) {
+            add_file(watch, there, known, count);
+            shipped = true;
         }
+    }
+    if (!shipped) {
+        add_file(watch, name, known, count);
+    }
+}
+
+static void add_device(struct nest_watch *watch, const struct nest_device_spec *device,
+                       const struct watched *known, int count)
+{
+    if (device) {
+        add_named(watch, "topologies/devices", device->ref ? device->ref : device->id, known,
+                  count);
+    }
+}
+
+/* The device, and the others where groups have their own. */
+static void add_devices(struct nest_watch *watch, const struct nest_scenario_spec *scenario,
+                        const struct watched *known, int count)
+{
+    add_device(watch, &scenario->device, known, count);
+    for (int i = 0; i < scenario->cluster.levels; i++) {
+        const struct nest_level_spec *level = &scenario->cluster.level[i];
+        for (int j = 0; j < level->groups; j++) {
+            add_device(watch, level->group[j].device, known, count);
+        }
+    }
+}
+
+static void tell_lookout(struct nest_watch *watch)
+{
+    nest_lookout_begin(watch->lookout);
+    for (int i = 0; i < watch->files; i++) {
+        nest_lookout_add(watch->lookout, watch->file[i].path);
     }
 }
 
@@ -140,16 +197,17 @@ static void follow(struct nest_watch *watch)
     watch->document = nest_document_retain(document);
     memcpy(known, watch->file, sizeof known);
     watch->files = 0;
-    watch->blind = false;
     const struct nest_scenario_spec *scenario = &document->scenario;
     add_file(watch, document->root->file, known, count);
     add_named(watch, "models", scenario->model.ref, known, count);
     add_named(watch, "topologies", scenario->cluster.ref, known, count);
-    add_named(watch, "topologies/devices", scenario->device.id, known, count);
+    add_devices(watch, scenario, known, count);
+    add_file(watch, scenario->model.measured_ref, known, count);
     for (int i = 0; i < scenario->scripts; i++) {
         add_file(watch, scenario->script[i].path, known, count);
     }
     forget_files(known, count);
+    tell_lookout(watch);
 }
 
 /* ---- Reading again, on the runner's thread ------------------------------------------------- */
@@ -181,10 +239,10 @@ static void forget_reading(struct nest_watch *watch)
     nest_document_release(watch->base);
     nest_document_release(watch->fresh);
     watch->base = watch->fresh = NULL;
-    free(watch->cause);
+    free(watch->path);
     free(watch->filed);
     free(watch->scenario);
-    watch->cause = watch->filed = watch->scenario = NULL;
+    watch->path = watch->filed = watch->scenario = NULL;
     nest_strbuf_free(&watch->text);
     nest_arena_free(&watch->arena);
 }
@@ -198,8 +256,9 @@ static bool start_reading(struct nest_watch *watch, const char *path, bool whole
 {
     struct nest_document *current = nest_session_current(watch->session);
     forget_reading(watch);
+    watch->stopped = watch->outdated = false;
     watch->base = nest_document_retain(current);
-    watch->cause = strdup(name_of(path));
+    watch->path = strdup(path);
     watch->scenario = whole ? strdup(path) : NULL;
     watch->filed = current->root->file ? strdup(current->root->file) : NULL;
     watch->asked = current->root->request;
@@ -208,7 +267,7 @@ static bool start_reading(struct nest_watch *watch, const char *path, bool whole
     if (!whole) {
         nest_scenario_write(&current->scenario, &watch->text);
     }
-    return watch->cause && !watch->text.failed && (!whole || watch->scenario) &&
+    return watch->path && !watch->text.failed && (!whole || watch->scenario) &&
            nest_runner_start(watch->runner, read_again, done, watch);
 }
 
@@ -247,34 +306,54 @@ static bool take_change(struct nest_watch *watch, const char *path, struct nest_
     return start_reading(watch, path, true);
 }
 
-#ifdef __linux__
-static void drain(int descriptor)
+/* Whether some file is not what it was when reading began. */
+static bool any_change(struct nest_watch *watch)
 {
-    char events[SCRATCH];
-    while (descriptor >= 0 && read(descriptor, events, sizeof events) > 0) {
+    bool any = false;
+    for (int i = 0; i < watch->files && !any; i++) {
+        const uint64_t content = look_at(&watch->file[i]);
+        any = content != 0 && content != watch->file[i].content;
     }
+    return any;
 }
-#endif
 
 void nest_watch_look(struct nest_watch *watch, struct nest_notice *notice)
 {
     notice->text[0] = '\0';
-#ifdef __linux__
-    drain(watch->descriptor);
-#endif
+    if (!nest_lookout_ready(watch->lookout)) {
+        return;
+    }
     if (nest_runner_busy(watch->runner)) {
-        return; /* looked at again when that is collected */
+        /* What is being read is old already: looked at again when that is collected. */
+        if (any_change(watch)) {
+            watch->outdated = true;
+            nest_runner_cancel(watch->runner);
+        }
+        return;
     }
     follow(watch);
+    tell_lookout(watch);
     for (int i = 0; i < watch->files; i++) {
-        const uint64_t content = content_of(watch->file[i].path);
-        if (content == 0 || content == watch->file[i].content) {
+        struct watched *file = &watch->file[i];
+        const uint64_t before = file->content;
+        const uint64_t content = look_at(file);
+        if (content == 0 || content == before) {
             continue;
         }
-        watch->file[i].content = content;
-        tell_changes(watch, watch->file[i].path);
-        if (take_change(watch, watch->file[i].path, notice)) {
+        file->content = content;
+        if (take_change(watch, file->path, notice)) {
+            watch->before = before;
             return;
+        }
+    }
+}
+
+/* The file counts as changed again. */
+static void take_back(struct nest_watch *watch)
+{
+    for (int i = 0; i < watch->files; i++) {
+        if (strcmp(watch->file[i].path, watch->path) == 0) {
+            watch->file[i].content = watch->before;
         }
     }
 }
@@ -283,9 +362,19 @@ void nest_watch_look(struct nest_watch *watch, struct nest_notice *notice)
 static void take_reading(struct nest_watch *watch, struct nest_notice *notice)
 {
     struct nest_session *session = watch->session;
+    if (watch->stopped) {
+        nest_notice_say(notice, true, name_of(watch->path), ": stopped, the last good state stays");
+        forget_reading(watch);
+        return;
+    }
+    if (watch->outdated) {
+        take_back(watch);
+        forget_reading(watch);
+        return;
+    }
     if (nest_session_current(session) != watch->base) {
         const bool whole = watch->scenario != NULL;
-        char *path = strdup(whole ? watch->scenario : watch->cause);
+        char *path = strdup(watch->path);
         if (path && !(whole && session->dirty)) {
             (void)start_reading(watch, path, whole);
         }
@@ -293,11 +382,11 @@ static void take_reading(struct nest_watch *watch, struct nest_notice *notice)
         return;
     }
     if (watch->status != NEST_OK) {
-        nest_notice_fault(notice, watch->console, watch->cause, &watch->errors);
-    } else if (nest_session_replace(session, watch->fresh, watch->cause, watch->scenario != NULL) ==
-               NEST_OK) {
+        nest_notice_fault(notice, watch->console, name_of(watch->path), &watch->errors);
+    } else if (nest_session_replace(session, watch->fresh, name_of(watch->path),
+                                    watch->scenario != NULL) == NEST_OK) {
         watch->fresh = NULL;
-        nest_notice_say(notice, false, watch->cause, " was saved: read again");
+        nest_notice_say(notice, false, name_of(watch->path), " was saved: read again");
         if (watch->console) {
             nest_console_note(watch->console, notice->text);
         }
@@ -335,12 +424,27 @@ void nest_watch_wait(struct nest_watch *watch, struct nest_notice *notice)
 
 int nest_watch_descriptor(const struct nest_watch *watch)
 {
-    return watch->descriptor;
+    return nest_lookout_descriptor(watch->lookout);
 }
 
 int nest_watch_timeout(const struct nest_watch *watch)
 {
-    return watch->blind ? LOOK_AGAIN : -1;
+    return nest_lookout_timeout(watch->lookout);
+}
+
+bool nest_watch_cancel(struct nest_watch *watch)
+{
+    if (!nest_runner_busy(watch->runner)) {
+        return false;
+    }
+    watch->stopped = true;
+    nest_runner_cancel(watch->runner);
+    return true;
+}
+
+const char *nest_watch_doing(const struct nest_watch *watch)
+{
+    return nest_runner_busy(watch->runner) ? name_of(watch->path) : NULL;
 }
 
 enum nest_status nest_watch_open(struct nest_session *session, struct nest_console *console,
@@ -353,12 +457,10 @@ enum nest_status nest_watch_open(struct nest_session *session, struct nest_conso
     }
     watch->session = session;
     watch->console = console;
-    watch->descriptor = -1;
     watch->text = (struct nest_strbuf)NEST_STRBUF_INIT(TEXT_MAX);
-#ifdef __linux__
-    watch->descriptor = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
-#endif
-    const enum nest_status status = nest_runner_open(session, &watch->runner);
+    watch->lookout = nest_lookout_open();
+    const enum nest_status status =
+        watch->lookout ? nest_runner_open(session, &watch->runner) : NEST_NO_MEMORY;
     if (status != NEST_OK) {
         nest_watch_close(watch);
         return status;
@@ -377,8 +479,6 @@ void nest_watch_close(struct nest_watch *watch)
     forget_reading(watch);
     forget_files(watch->file, watch->files);
     nest_document_release(watch->document);
-    if (watch->descriptor >= 0) {
-        (void)close(watch->descriptor);
-    }
+    nest_lookout_close(watch->lookout);
     free(watch);
 }

@@ -24,6 +24,11 @@ int nest_watch_descriptor(const struct nest_watch *watch);
 /* Milliseconds after which to look again in any case; -1: not needed. */
 int nest_watch_timeout(const struct nest_watch *watch);
 
+/* The file that is being read again, NULL: none. Stops that, with everything left as it was; true
+ * if there was something to stop. */
+const char *nest_watch_doing(const struct nest_watch *watch);
+bool nest_watch_cancel(struct nest_watch *watch);
+
 /* Looks at the files, and begins to read again if one of them has changed. */
 void nest_watch_look(struct nest_watch *watch, struct nest_notice *notice);
 

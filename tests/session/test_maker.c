@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "session/maker.h"
+#include "support/folder.h"
 
 enum { TEXT = 1 << 16 };
 
@@ -21,7 +22,7 @@ struct world {
     struct nest_console *console;
     struct nest_maker *maker;
     struct nest_notice notice;
-    char folder[64];
+    struct test_folder folder;
 };
 
 /* mood 7 runs until it is stopped, 8 fails. */
@@ -34,23 +35,12 @@ struct world {
     "  level { name = 'spine', bandwidth = '25GB/s', latency = '6us',\n"                           \
     "    node { fanout = 8, bandwidth = '450GB/s', latency = '1us' }:times(racks) } }\n"
 
-static const char *path_of(struct world *world, const char *name)
-{
-    return nest_arena_printf(&world->arena, "%s/%s", world->folder, name);
-}
-
-static void write_file(const char *path, const char *text)
-{
-    FILE *file = fopen(path, "w");
-    assert_non_null(file);
-    assert_true(fputs(text, file) >= 0);
-    assert_int_equal(fclose(file), 0);
-}
-
 static void open_session(struct world *world)
 {
     struct nest_session_options options = {
-        .request = {.scenario = path_of(world, "scenario.yaml")}, .top = 1, .threads = 1};
+        .request = {.scenario = test_folder_path(&world->folder, "scenario.yaml")},
+        .top = 1,
+        .threads = 1};
     nest_errors_init(&world->errors, &world->arena);
     assert_int_equal(nest_library_find(&world->arena, &options.library), NEST_OK);
     assert_int_equal(nest_session_open(&options, &world->session, &world->errors), NEST_OK);
@@ -60,30 +50,25 @@ static void open_session(struct world *world)
 
 static void open_world(struct world *world)
 {
-    *world = (struct world){.folder = "/tmp/nest-maker-XXXXXX"};
-    assert_non_null(mkdtemp(world->folder));
-    write_file(path_of(world, "mine.lua"), FABRIC);
-    write_file(path_of(world, "endless.lua"), "while true do end\n");
-    write_file(path_of(world, "scenario.yaml"),
-               "model: llama3-8b\ncluster: mine.lua\ntrain: {global_batch: 64}\n");
-    write_file(path_of(world, "other.yaml"),
-               "model: llama3-8b\ncluster: mine.lua\ntrain: {global_batch: 32}\n");
-    write_file(path_of(world, "never.yaml"), "model: llama3-8b\ncluster: endless.lua\n");
+    *world = (struct world){0};
+    test_folder_open(&world->folder);
+    test_folder_write(&world->folder, "mine.lua", FABRIC);
+    test_folder_write(&world->folder, "endless.lua", "while true do end\n");
+    test_folder_write(&world->folder, "scenario.yaml",
+                      "model: llama3-8b\ncluster: mine.lua\ntrain: {global_batch: 64}\n");
+    test_folder_write(&world->folder, "other.yaml",
+                      "model: llama3-8b\ncluster: mine.lua\ntrain: {global_batch: 32}\n");
+    test_folder_write(&world->folder, "never.yaml", "model: llama3-8b\ncluster: endless.lua\n");
     open_session(world);
     nest_session_wait(world->session);
 }
 
 static void close_world(struct world *world)
 {
-    static const char *const names[] = {"mine.lua",   "endless.lua", "scenario.yaml",
-                                        "other.yaml", "never.yaml",  "hooks.lua"};
     nest_maker_close(world->maker);
     nest_console_close(world->console);
     nest_session_close(world->session);
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        (void)unlink(path_of(world, names[i]));
-    }
-    assert_int_equal(rmdir(world->folder), 0);
+    test_folder_close(&world->folder);
     nest_arena_free(&world->arena);
 }
 
@@ -238,27 +223,31 @@ static void clusters_and_scenarios_are_read_in_the_background(void **state)
     (void)state;
     struct world world;
     open_world(&world);
-    assert_int_equal(nest_maker_cluster(world.maker, path_of(&world, "endless.lua"), &world.errors),
+    assert_int_equal(nest_maker_cluster(world.maker, test_folder_path(&world.folder, "endless.lua"),
+                                        &world.errors),
                      NEST_OK);
     assert_string_equal(nest_maker_doing(world.maker), "endless.lua");
     assert_true(nest_maker_cancel(world.maker));
     settle(&world);
-    assert_int_equal(nest_maker_load(world.maker, path_of(&world, "never.yaml"), &world.errors),
-                     NEST_OK);
+    assert_int_equal(
+        nest_maker_load(world.maker, test_folder_path(&world.folder, "never.yaml"), &world.errors),
+        NEST_OK);
     assert_true(nest_maker_cancel(world.maker));
     settle(&world);
     expect(&world, "train.global_batch", "64");
     expect_steps(&world, 0);
-    assert_int_equal(nest_maker_load(world.maker, path_of(&world, "other.yaml"), &world.errors),
-                     NEST_OK);
+    assert_int_equal(
+        nest_maker_load(world.maker, test_folder_path(&world.folder, "other.yaml"), &world.errors),
+        NEST_OK);
     assert_int_equal(nest_maker_cluster(world.maker, "dragonfly", &world.errors), NEST_OK);
     settle(&world);
     expect(&world, "train.global_batch", "32");
     expect(&world, "cluster.groups", "9");
     expect_steps(&world, 2);
     /* What is not there is said at once. */
-    assert_int_equal(nest_maker_load(world.maker, path_of(&world, "none.yaml"), &world.errors),
-                     NEST_BAD_INPUT);
+    assert_int_equal(
+        nest_maker_load(world.maker, test_folder_path(&world.folder, "none.yaml"), &world.errors),
+        NEST_BAD_INPUT);
     assert_null(nest_maker_doing(world.maker));
     close_world(&world);
 }
@@ -287,17 +276,18 @@ static void the_command_line_waits_for_its_script(void **state)
 static void a_stopped_override_is_asked_again(void **state)
 {
     (void)state;
-    struct world world = {.folder = "/tmp/nest-maker-XXXXXX"};
-    assert_non_null(mkdtemp(world.folder));
-    write_file(path_of(&world, "hooks.lua"), "local calls = 0\n"
-                                             "return { compute = function(layer, default)\n"
-                                             "  calls = calls + 1\n"
-                                             "  while calls == 1 do end\n"
-                                             "  return default()\n"
-                                             "end }\n");
-    write_file(path_of(&world, "scenario.yaml"),
-               "model: llama3-8b\ncluster: h100-spine-leaf\nlimits: {devices: 64}\n"
-               "train: {global_batch: 64}\nscripts: [hooks.lua]\n");
+    struct world world = {0};
+    test_folder_open(&world.folder);
+    test_folder_write(&world.folder, "hooks.lua",
+                      "local calls = 0\n"
+                      "return { compute = function(layer, default)\n"
+                      "  calls = calls + 1\n"
+                      "  while calls == 1 do end\n"
+                      "  return default()\n"
+                      "end }\n");
+    test_folder_write(&world.folder, "scenario.yaml",
+                      "model: llama3-8b\ncluster: h100-spine-leaf\nlimits: {devices: 64}\n"
+                      "train: {global_batch: 64}\nscripts: [hooks.lua]\n");
     open_session(&world);
     assert_true(nest_session_cancel(world.session));
     nest_session_wait(world.session);

@@ -11,8 +11,9 @@
 #include <cmocka.h>
 
 #include "session/watch.h"
+#include "support/folder.h"
 
-enum { PATH = 256, TEXT = 1 << 16 };
+enum { TEXT = 1 << 16 };
 
 struct world {
     struct nest_arena arena;
@@ -20,29 +21,8 @@ struct world {
     struct nest_console *console;
     struct nest_watch *watch;
     struct nest_notice notice;
-    char folder[64];
+    struct test_folder folder;
 };
-
-static const char *path_of(struct world *world, const char *name)
-{
-    return nest_arena_printf(&world->arena, "%s/%s", world->folder, name);
-}
-
-static void write_file(const char *path, const char *text)
-{
-    FILE *file = fopen(path, "w");
-    assert_non_null(file);
-    assert_int_equal(fputs(text, file) >= 0, 1);
-    assert_int_equal(fclose(file), 0);
-}
-
-/* As many editors do: a new file takes the place of the old one. */
-static void replace_file(struct world *world, const char *name, const char *text)
-{
-    const char *other = path_of(world, "new~");
-    write_file(other, text);
-    assert_int_equal(rename(other, path_of(world, name)), 0);
-}
 
 static const char *fabric(struct world *world, const char *spine)
 {
@@ -62,13 +42,13 @@ static const char *fabric(struct world *world, const char *spine)
 static void open_world_with(struct world *world, const struct nest_scenario_request *request)
 {
     struct nest_errors errors;
-    *world = (struct world){.folder = "/tmp/nest-watch-XXXXXX"};
-    assert_non_null(mkdtemp(world->folder));
-    write_file(path_of(world, "mine.lua"), fabric(world, "25GB/s"));
-    write_file(path_of(world, "scenario.yaml"),
-               "model: llama3-8b\ncluster: mine.lua\ntrain: {global_batch: 64}\n");
+    *world = (struct world){0};
+    test_folder_open(&world->folder);
+    test_folder_write(&world->folder, "mine.lua", fabric(world, "25GB/s"));
+    test_folder_write(&world->folder, "scenario.yaml",
+                      "model: llama3-8b\ncluster: mine.lua\ntrain: {global_batch: 64}\n");
     struct nest_session_options options = {.request = *request, .top = 1, .threads = 1};
-    options.request.scenario = path_of(world, "scenario.yaml");
+    options.request.scenario = test_folder_path(&world->folder, "scenario.yaml");
     nest_errors_init(&errors, &world->arena);
     assert_int_equal(nest_library_find(&world->arena, &options.library), NEST_OK);
     assert_int_equal(nest_session_open(&options, &world->session, &errors), NEST_OK);
@@ -84,14 +64,10 @@ static void open_world(struct world *world)
 
 static void close_world(struct world *world)
 {
-    static const char *const names[] = {"mine.lua", "scenario.yaml", "hooks.lua"};
     nest_watch_close(world->watch);
     nest_console_close(world->console);
     nest_session_close(world->session);
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        (void)unlink(path_of(world, names[i]));
-    }
-    assert_int_equal(rmdir(world->folder), 0);
+    test_folder_close(&world->folder);
     nest_arena_free(&world->arena);
 }
 
@@ -143,7 +119,7 @@ static void a_saved_script_is_read_again_with_edits_kept(void **state)
     open_world(&world);
     set(&world, "racks", "4");
     set(&world, "rack.bandwidth", "40GB/s");
-    write_file(path_of(&world, "mine.lua"), fabric(&world, "12GB/s"));
+    test_folder_write(&world.folder, "mine.lua", fabric(&world, "12GB/s"));
     look(&world);
     assert_false(world.notice.bad);
     assert_non_null(strstr(world.notice.text, "mine.lua was saved"));
@@ -179,7 +155,7 @@ static void a_broken_script_keeps_the_last_good_state(void **state)
     struct world world;
     open_world(&world);
     for (size_t i = 0; i < sizeof broken / sizeof broken[0]; i++) {
-        replace_file(&world, "mine.lua", broken[i]);
+        test_folder_replace(&world.folder, "mine.lua", broken[i]);
         look(&world);
         assert_true(world.notice.bad);
         assert_non_null(strstr(world.notice.text, "mine.lua"));
@@ -188,7 +164,7 @@ static void a_broken_script_keeps_the_last_good_state(void **state)
     const char *said = log_text(&world);
     assert_non_null(strstr(said, "mine.lua:2: not today"));
     assert_non_null(strstr(said, "mine.lua:5: in main chunk"));
-    replace_file(&world, "mine.lua", fabric(&world, "10GB/s"));
+    test_folder_replace(&world.folder, "mine.lua", fabric(&world, "10GB/s"));
     look(&world);
     assert_false(world.notice.bad);
     assert_string_equal(value(&world, "cluster.spine.bandwidth"), "10GB/s");
@@ -201,9 +177,9 @@ static void edits_that_no_longer_apply_are_not_lost(void **state)
     struct world world;
     open_world(&world);
     set(&world, "racks", "4");
-    write_file(path_of(&world, "mine.lua"),
-               "return cluster { name = 'Other', device = 'h100-sxm',\n"
-               "  node { fanout = 8, bandwidth = '450GB/s', latency = '1us' } }\n");
+    test_folder_write(&world.folder, "mine.lua",
+                      "return cluster { name = 'Other', device = 'h100-sxm',\n"
+                      "  node { fanout = 8, bandwidth = '450GB/s', latency = '1us' } }\n");
     look(&world);
     assert_true(world.notice.bad);
     assert_non_null(strstr(world.notice.text, "racks"));
@@ -218,14 +194,14 @@ static void a_saved_scenario_is_taken_only_without_changes_here(void **state)
     (void)state;
     struct world world;
     open_world(&world);
-    write_file(path_of(&world, "scenario.yaml"),
-               "model: llama3-8b\ncluster: mine.lua\ntrain: {global_batch: 128}\n");
+    test_folder_write(&world.folder, "scenario.yaml",
+                      "model: llama3-8b\ncluster: mine.lua\ntrain: {global_batch: 128}\n");
     look(&world);
     assert_false(world.notice.bad);
     assert_string_equal(value(&world, "train.global_batch"), "128");
     set(&world, "global_batch", "32");
-    write_file(path_of(&world, "scenario.yaml"),
-               "model: llama3-8b\ncluster: mine.lua\ntrain: {global_batch: 256}\n");
+    test_folder_write(&world.folder, "scenario.yaml",
+                      "model: llama3-8b\ncluster: mine.lua\ntrain: {global_batch: 256}\n");
     look(&world);
     assert_true(world.notice.bad);
     assert_non_null(strstr(world.notice.text, "scenario.yaml was changed outside"));
@@ -269,22 +245,22 @@ static void what_was_asked_for_goes_over_a_saved_scenario(void **state)
     struct nest_errors errors;
     open_asked_world(&world);
     expect_asked(&world, "64");
-    replace_file(&world, "scenario.yaml",
-                 "model: llama3-8b\ncluster: mine.lua\ntrain: {global_batch: 128}\n");
+    test_folder_replace(&world.folder, "scenario.yaml",
+                        "model: llama3-8b\ncluster: mine.lua\ntrain: {global_batch: 128}\n");
     look(&world);
     expect_asked(&world, "128");
     /* A script in between makes no difference. */
-    replace_file(&world, "mine.lua", fabric(&world, "10GB/s"));
+    test_folder_replace(&world.folder, "mine.lua", fabric(&world, "10GB/s"));
     look(&world);
-    replace_file(&world, "scenario.yaml",
-                 "model: llama3-8b\ncluster: mine.lua\ntrain: {global_batch: 256}\n");
+    test_folder_replace(&world.folder, "scenario.yaml",
+                        "model: llama3-8b\ncluster: mine.lua\ntrain: {global_batch: 256}\n");
     look(&world);
     expect_asked(&world, "256");
     /* Once it is saved it is the file's, and the next change of the file is as good as any. */
     nest_errors_init(&errors, &world.arena);
     set(&world, "global_batch", "512");
     assert_int_equal(nest_session_save(world.session, NULL, &errors), NEST_OK);
-    replace_file(&world, "scenario.yaml", "model: llama3-8b\ncluster: mine.lua\n");
+    test_folder_replace(&world.folder, "scenario.yaml", "model: llama3-8b\ncluster: mine.lua\n");
     look(&world);
     assert_false(world.notice.bad);
     assert_string_equal(value(&world, "cluster.spine.bandwidth"), "10GB/s");
@@ -297,7 +273,7 @@ static void what_was_asked_for_and_no_longer_applies_is_a_fault(void **state)
     (void)state;
     struct world world;
     open_asked_world(&world);
-    replace_file(&world, "scenario.yaml", "model: llama3-8b\ncluster: hgx-h100-8\n");
+    test_folder_replace(&world.folder, "scenario.yaml", "model: llama3-8b\ncluster: hgx-h100-8\n");
     look(&world);
     assert_true(world.notice.bad);
     assert_non_null(strstr(world.notice.text, "spine"));
@@ -327,16 +303,16 @@ static void overrides_are_read_again_too(void **state)
     (void)state;
     struct world world;
     open_world(&world);
-    write_file(path_of(&world, "hooks.lua"), "return {}\n");
-    replace_file(&world, "scenario.yaml",
-                 "model: llama3-8b\ncluster: mine.lua\nscripts: [hooks.lua]\n");
+    test_folder_write(&world.folder, "hooks.lua", "return {}\n");
+    test_folder_replace(&world.folder, "scenario.yaml",
+                        "model: llama3-8b\ncluster: mine.lua\nscripts: [hooks.lua]\n");
     look(&world);
     assert_false(world.notice.bad);
-    write_file(path_of(&world, "hooks.lua"), "return {nothing = function() end}\n");
+    test_folder_write(&world.folder, "hooks.lua", "return {nothing = function() end}\n");
     look(&world);
     assert_true(world.notice.bad);
     assert_non_null(strstr(world.notice.text, "hooks.lua"));
-    write_file(path_of(&world, "hooks.lua"), "return { }\n");
+    test_folder_write(&world.folder, "hooks.lua", "return { }\n");
     look(&world);
     assert_false(world.notice.bad);
     assert_non_null(strstr(world.notice.text, "hooks.lua was saved"));
