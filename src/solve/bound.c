@@ -174,11 +174,14 @@ static void place_family(const struct nest_bounds *bounds, const struct nest_str
     }
 }
 
-/* Without experts a layer costs the same whatever ep and etp are, unless an override says else. */
+/* Without experts a layer costs the same whatever ep and etp are, unless an override that is told
+ * them says else. */
 static bool is_priced(const struct nest_bounds *bounds, const struct nest_layer_kind *kind,
                       const struct nest_kind_bound *known, const struct nest_strategy *s)
 {
-    return !kind->moe && !bounds->problem.overrides && known->strategy.tp == s->tp &&
+    const struct nest_overrides *overrides = bounds->timing.overrides;
+    return !kind->moe && !nest_override_has(overrides, NEST_HOOK_COMPUTE) &&
+           !nest_override_has(overrides, NEST_HOOK_LOAD) && known->strategy.tp == s->tp &&
            known->strategy.cp == s->cp && known->strategy.sp == s->sp &&
            known->strategy.micro_batch == s->micro_batch;
 }
