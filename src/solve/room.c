@@ -147,15 +147,12 @@ static void measure_layer(const struct nest_problem *problem, const struct nest_
     }
 }
 
-/* What a device keeps besides the bulk. */
+/* What a device keeps of the layers outside the bulk. */
 static void measure_ends(const struct nest_problem *problem, const struct nest_space *space,
                          const struct nest_bound *bound, const struct nest_strategy *strategy,
                          struct nest_room *out)
 {
-    struct nest_reserve reserve;
     struct footprint end;
-    nest_reserve_of(problem, strategy, &reserve);
-    out->limit = problem->memory_limit - reserve.base;
     if (bound->has_first) {
         measure_layer(problem, space, &bound->first, strategy, &end);
         out->first_state = end.state;
@@ -168,13 +165,18 @@ static void measure_ends(const struct nest_problem *problem, const struct nest_s
 }
 
 /* What bulk layers keep in memory, wherever they are. gathers: the strategy's ZeRO stage is the one
- * meant; else another one may gather less. */
+ * meant; else another one may gather less. ends: and what the other layers keep, else nothing. */
 static void measure_memory(const struct nest_problem *problem, const struct nest_space *space,
                            const struct nest_bound *bound, const struct nest_strategy *strategy,
-                           bool gathers, struct nest_room *out)
+                           bool gathers, bool ends, struct nest_room *out)
 {
+    struct nest_reserve reserve;
     struct footprint layer;
-    measure_ends(problem, space, bound, strategy, out);
+    nest_reserve_of(problem, strategy, &reserve);
+    out->limit = problem->memory_limit - reserve.base;
+    if (ends) {
+        measure_ends(problem, space, bound, strategy, out);
+    }
     measure_layer(problem, space, &bound->work, strategy, &layer);
     out->state = layer.state;
     for (int m = 0; m < space->modes; m++) {
@@ -330,8 +332,9 @@ void nest_room_measure(const struct nest_bounds *bounds, const struct nest_famil
         sum_up(bound, out);
         return;
     }
+    /* A script is asked for few layers first: most shardings are refused by the bulk alone. */
     measure_memory(&bounds->problem, bounds->space, bound, strategy, knowledge != NEST_KNOWS_DP,
-                   out);
+                   knowledge != NEST_KNOWS_STATE || !bounds->asks_memory, out);
     if (knowledge <= NEST_KNOWS_STATE) {
         for (int m = 0; m < out->modes; m++) {
             out->time[m] = bound->bulk_time[m];
@@ -358,7 +361,7 @@ void nest_room_measure_placed(const struct nest_bounds *bounds, const struct nes
     const struct nest_space *space = bounds->space;
     *out = empty_room(bounds, family, bound, strategy);
     out->link = ordered_link(bounds, bound, strategy);
-    measure_memory(space->problem, space, bound, strategy, true, out);
+    measure_memory(space->problem, space, bound, strategy, true, true, out);
     for (int i = 0; i < places; i++) {
         struct nest_room one = *out;
         measure_time(space->problem, bounds, bound, strategy, &placement[i], i == 0 ? out : &one);
