@@ -148,10 +148,10 @@ static void prepare_sums(struct nest_recurrence *r)
 
 /* ---- What the limit leaves ---- */
 
-/* The loads of `ahead` stages that hold the layers before a cut. */
-static nest_ps fill_ahead(const struct nest_recurrence *r, int cut, int ahead)
+/* The least bottleneck of so many stages with these loads. */
+static nest_ps evenly(nest_ps fill, int stages)
 {
-    return ahead > 0 ? plus(r->ahead[cut].busy, (2 * ahead - 1) * r->least_link) : 0;
+    return (fill + stages - 1) / stages;
 }
 
 /* The longest that a stage may be busy in a plan within the limit; less than any layer if none. */
@@ -327,7 +327,7 @@ bool nest_recurrence_prepare(struct nest_recurrence *r)
     prepare_sums(r);
     r->ceiling = most_busy(r);
     const nest_ps fill = plus(r->ahead[all].busy, 2 * (nest_ps)(stages - 1) * r->least_link);
-    r->floor = larger((fill + stages - 1) / stages, r->largest[all]);
+    r->floor = larger(evenly(fill, stages), r->largest[all]);
     r->plain = !composed(chain) && chain->frame.virtual_stages == 1 && !chain->frame.rule.given;
     if (r->floor > r->ceiling) {
         return false;
@@ -352,11 +352,14 @@ void nest_recurrence_look(const struct nest_recurrence *r, int s, int first,
 {
     const int64_t v = r->chain->frame.virtual_stages;
     const int ahead = r->chain->layout->stages - s;
-    *out = (struct nest_outlook){.ahead = ahead, .busy = r->floor};
+    const struct nest_least *least = &r->ahead[first];
+    const nest_ps behind = r->ahead[r->chain->layers].busy - least->busy;
+    const int links = 2 * s - (ahead > 0 ? 1 : 2);
+    *out = (struct nest_outlook){
+        .ahead = ahead, .busy = larger(r->floor, evenly(plus(behind, links * r->least_link), s))};
     if (ahead > 0) {
-        const struct nest_least *least = &r->ahead[first];
-        out->fill = fill_ahead(r, first, ahead);
-        out->busy = larger(out->busy, (out->fill + ahead - 1) / ahead);
+        out->fill = plus(least->busy, (2 * ahead - 1) * r->least_link);
+        out->busy = larger(out->busy, evenly(out->fill, ahead));
         out->forward = plus(least->fw, (ahead - 1) * r->least_link);
         out->drain = plus(least->bw, ahead * r->least_link) / v - (v > 1 ? ahead : 0);
     }
