@@ -418,26 +418,22 @@ void nest_memory_peak(struct nest_memory *sum, const struct nest_memory *other)
 static void graph_peak(const struct nest_cost_table *table, const struct nest_stage_query *query,
                        int64_t logits, struct nest_memory *out)
 {
-    for (int i = 0; i < table->layers; i++) {
-        if (nest_cut_has(table->graph, query->last + 1, i) &&
-            !nest_cut_has(table->graph, query->first, i)) {
-            struct nest_memory layer = {.logits = i == table->head ? logits : 0,
-                                        .working = table->working[query->recompute][i],
-                                        .gathered = table->gathered[query->recompute][i]};
-            nest_memory_peak(out, &layer);
-        }
+    const struct nest_cuts *graph = table->graph;
+    const int first = query->first;
+    const int end = query->last + 1;
+    for (int i = nest_cut_next(graph, first, end, 0); i < table->layers;
+         i = nest_cut_next(graph, first, end, i + 1)) {
+        const struct nest_memory layer = {.logits = i == table->head ? logits : 0,
+                                          .working = table->working[query->recompute][i],
+                                          .gathered = table->gathered[query->recompute][i]};
+        nest_memory_peak(out, &layer);
     }
 }
 
 /* The lowest layer between two cuts. */
 static int first_layer(const struct nest_cost_table *table, int first, int last)
 {
-    int layer = table->graph ? 0 : first;
-    while (table->graph && (nest_cut_has(table->graph, first, layer) ||
-                            !nest_cut_has(table->graph, last + 1, layer))) {
-        layer++;
-    }
-    return layer;
+    return table->graph ? nest_cut_next(table->graph, first, last + 1, 0) : first;
 }
 
 struct nest_kept nest_stage_kept(const struct nest_cost_table *table, int first, int last,

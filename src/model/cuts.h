@@ -73,6 +73,21 @@ static inline bool nest_cut_within(const struct nest_cuts *cuts, int a, int b)
     return true;
 }
 
+/* The first layer, from `layer` on, of cut b that is not in cut a; the number of layers if none. */
+static inline int nest_cut_next(const struct nest_cuts *cuts, int a, int b, int layer)
+{
+    const uint64_t *x = nest_cut_set(cuts, a);
+    const uint64_t *y = nest_cut_set(cuts, b);
+    uint64_t mask = ~UINT64_C(0) << (layer % 64);
+    for (int w = layer / 64; w < cuts->words; w++, mask = ~UINT64_C(0)) {
+        const uint64_t between = y[w] & ~x[w] & mask;
+        if (between) {
+            return w * 64 + __builtin_ctzll(between);
+        }
+    }
+    return cuts->layers;
+}
+
 /* The cut with exactly these layers ([words]), or -1: the set is none. */
 int nest_cut_find(const struct nest_cuts *cuts, const uint64_t *set);
 

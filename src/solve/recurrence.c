@@ -47,7 +47,7 @@ static const struct nest_terms *terms_of(struct nest_recurrence *r,
         ((uint64_t)start * (uint64_t)n + (uint64_t)end) * NEST_RECOMPUTES + (uint64_t)mode;
     const uint64_t mixed = ((uint64_t)(uintptr_t)table >> 4) * 31 + stage;
     struct nest_remembered *known =
-        &r->memory[(mixed * UINT64_C(0x9E3779B97F4A7C15)) >> (64 - MEMORY_BITS)];
+        &r->memory[(mixed * UINT64_C(0x9E3779B97F4A7C15)) >> (64 - r->memory_bits)];
     if (known->table != table || known->stage != stage || known->call != r->call) {
         price(table, start, end, mode, &known->terms);
         known->table = table;
@@ -65,10 +65,15 @@ static bool fits(const struct nest_chain *chain, const struct nest_choice *c,
     return terms->fixed + in_flight * terms->activations <= chain->memory_limit;
 }
 
+const struct nest_terms *nest_recurrence_terms(struct nest_recurrence *r,
+                                               const struct nest_choice *c)
+{
+    return terms_of(r, c->place->table[c->zero], c->first, c->last, r->chain->mode[c->mode]);
+}
+
 bool nest_recurrence_fits(struct nest_recurrence *r, const struct nest_choice *c)
 {
-    const struct nest_cost_table *table = c->place->table[c->zero];
-    return fits(r->chain, c, terms_of(r, table, c->first, c->last, r->chain->mode[c->mode]));
+    return fits(r->chain, c, nest_recurrence_terms(r, c));
 }
 
 /* One stage with a single run of layers. False if it does not fit in memory. */
@@ -282,6 +287,17 @@ static bool extend_options(struct nest_recurrence *r, const struct nest_outlook 
     return any;
 }
 
+/* True if there is no such stage, nothing to put it in front of, or no plan with both within the
+ * limit, however cheap the stage is beyond its layers' least time. */
+static bool is_vain(const struct nest_recurrence *r, const struct nest_outlook *outlook,
+                    const struct nest_choice *c)
+{
+    const nest_ps busy = r->ahead[c->last + 1].busy - r->ahead[c->first].busy;
+    const nest_ps behind = *behind_at(r, c->s - 1, c->last + 1);
+    return behind >= NEST_PS_MAX || behind + busy > outlook->spare ||
+           !is_stage(r->chain, c->first, c->last);
+}
+
 /* dp[l][D][k][s]: D lies behind cut first; k is the place and l its link from upstream. */
 static void solve_cell(struct nest_recurrence *r, const struct nest_outlook *outlook, int s,
                        int place, int first, int link)
@@ -293,7 +309,7 @@ static void solve_cell(struct nest_recurrence *r, const struct nest_outlook *out
     r->fresh_count = 0;
     r->states++;
     for (c.last = next.from > first ? next.from - 1 : first; c.last < next.to; c.last++) {
-        if (!is_stage(chain, first, c.last)) {
+        if (is_vain(r, outlook, &c)) {
             continue;
         }
         /* In a chain what follows is longer; the cuts of a graph are not nested in their order. */
@@ -302,6 +318,10 @@ static void solve_cell(struct nest_recurrence *r, const struct nest_outlook *out
         }
     }
     keep_set(r, set_at(r, s, place, first, link));
+    nest_ps *least = behind_at(r, s, first);
+    for (size_t i = 0; i < r->fresh_count; i++) {
+        *least = r->fresh[i].step.fill < *least ? r->fresh[i].step.fill : *least;
+    }
 }
 
 static void solve_stage(struct nest_recurrence *r, int s)
@@ -310,7 +330,7 @@ static void solve_stage(struct nest_recurrence *r, int s)
     struct nest_outlook outlook;
     for (int first = r->window[s].from; first <= r->window[s].to; first++) {
         nest_recurrence_look(r, s, first, &outlook);
-        for (int p = 0; p < layout->count[s] && outlook.busy <= r->ceiling; p++) {
+        for (int p = 0; p < layout->count[s] && nest_recurrence_open(r, &outlook); p++) {
             for (int l = 0; l < layout->place[s][p].links && is_open(r->chain, s, p); l++) {
                 solve_cell(r, &outlook, s, p, first, l);
             }

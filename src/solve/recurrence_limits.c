@@ -67,13 +67,13 @@ static void add_layer(struct nest_recurrence *r, int cut, int before, struct nes
 static void prepare_cuts(struct nest_recurrence *r)
 {
     const struct nest_cuts *cuts = r->chain->cuts;
+    r->link[0] = 0;
     for (int c = 1; c < cuts->count; c++) {
         const int before = cuts->parent[c];
         add_layer(r, c, before, least_between(r, before, c - 1));
         r->run_start[c - 1] = c - 1;
-        if (c + 1 < cuts->count) {
-            r->least_link = lesser(r->least_link, least_transfer(r, c - 1));
-        }
+        r->link[c] = c + 1 < cuts->count ? least_transfer(r, c - 1) : NEST_PS_MAX;
+        r->least_link = lesser(r->least_link, r->link[c]);
     }
 }
 
@@ -334,8 +334,10 @@ bool nest_recurrence_prepare(struct nest_recurrence *r)
     }
     if (chain->cuts) {
         open_windows(r);
-        return true;
+        r->link[all] = 0;
+        return nest_recurrence_look_ahead(r);
     }
+    r->looks_ahead = false;
     if (!fill_from_front(r, r->ceiling)) {
         return false;
     }
@@ -357,12 +359,21 @@ void nest_recurrence_look(const struct nest_recurrence *r, int s, int first,
     const int links = 2 * s - (ahead > 0 ? 1 : 2);
     *out = (struct nest_outlook){
         .ahead = ahead, .busy = larger(r->floor, evenly(plus(behind, links * r->least_link), s))};
+    out->late = nest_recurrence_late(r, ahead, first);
+    out->spare = r->looks_ahead
+                     ? r->limit - (r->chain->frame.microbatches - 1) * out->busy - out->late
+                     : NEST_PS_MAX;
     if (ahead > 0) {
         out->fill = plus(least->busy, (2 * ahead - 1) * r->least_link);
         out->busy = larger(out->busy, evenly(out->fill, ahead));
         out->forward = plus(least->fw, (ahead - 1) * r->least_link);
         out->drain = plus(least->bw, ahead * r->least_link) / v - (v > 1 ? ahead : 0);
     }
+}
+
+bool nest_recurrence_open(const struct nest_recurrence *r, const struct nest_outlook *outlook)
+{
+    return outlook->busy <= r->ceiling && outlook->late < NEST_PS_MAX;
 }
 
 bool nest_recurrence_hopeless(const struct nest_recurrence *r, const struct nest_outlook *outlook,
@@ -376,6 +387,10 @@ bool nest_recurrence_hopeless(const struct nest_recurrence *r, const struct nest
     }
     if (outlook->ahead > 0 && !r->plain) {
         return false;
+    }
+    whole.fill = step.fill + outlook->late;
+    if (nest_step_time(frame, whole, 0) > r->limit) {
+        return true;
     }
     /* What the stages in front take off the tail, bw and a transfer, they add to the fill, and
      * their fw and the other transfer as well. */

@@ -5,15 +5,7 @@
 
 struct nest_recurrence *nest_recurrence_create(void)
 {
-    struct nest_recurrence *r = calloc(1, sizeof *r);
-    if (r) {
-        r->memory = calloc((size_t)1 << MEMORY_BITS, sizeof *r->memory);
-    }
-    if (r && !r->memory) {
-        free(r);
-        return NULL;
-    }
-    return r;
+    return calloc(1, sizeof(struct nest_recurrence));
 }
 
 void nest_recurrence_free(struct nest_recurrence *r)
@@ -30,6 +22,9 @@ void nest_recurrence_free(struct nest_recurrence *r)
     free(r->largest);
     free(r->window);
     free(r->run_start);
+    free(r->link);
+    free(r->late);
+    free(r->behind);
     free(r->carrier);
     free(r->crossed);
     free(r->table);
@@ -88,15 +83,29 @@ static void list_place(struct nest_recurrence *r, const struct nest_place *place
     }
 }
 
+static void reserve_memory(struct nest_recurrence *r, int bits)
+{
+    if (r->memory_bits < bits) {
+        free(r->memory);
+        r->memory = calloc((size_t)1 << bits, sizeof *r->memory);
+        r->memory_bits = r->memory ? bits : 0;
+        r->out_of_memory = r->out_of_memory || !r->memory;
+    }
+}
+
 bool nest_recurrence_reserve(struct nest_recurrence *r)
 {
     const struct nest_chain *chain = r->chain;
     const struct nest_layout *layout = chain->layout;
     const size_t layers = (size_t)chain->layers + 1;
+    const size_t cells = ((size_t)layout->stages + 1) * layers;
+    reserve_memory(r, chain->cuts ? GRAPH_MEMORY_BITS : MEMORY_BITS);
+    GROW(r, r->behind, r->behind_capacity, cells);
     GROW(r, r->ahead, r->ahead_capacity, layers);
     GROW(r, r->largest, r->largest_capacity, layers);
     GROW(r, r->window, r->window_capacity, layout->stages + 1);
     GROW(r, r->run_start, r->run_capacity, layers);
+    GROW(r, r->link, r->link_capacity, layers);
     GROW(r, r->carrier, r->carrier_capacity, layout->widths);
     GROW(r, r->crossed, r->crossed_capacity, layout->widths);
     GROW(r, r->range, r->range_capacity, chain->interleave ? chain->interleave->chunks : 1);
@@ -120,6 +129,10 @@ bool nest_recurrence_reserve(struct nest_recurrence *r)
     GROW(r, r->set, r->set_capacity, sets);
     if (!r->out_of_memory) {
         memset(r->set, 0, sets * sizeof *r->set);
+        for (size_t i = 0; i < cells; i++) {
+            r->behind[i] = NEST_PS_MAX;
+        }
+        r->behind[chain->layers] = 0;
     }
     return !r->out_of_memory;
 }

@@ -39,12 +39,14 @@ struct nest_outlook {
     int ahead;       /* so many stages */
     nest_ps busy;    /* the bottleneck is at least that */
     nest_ps fill;    /* their loads are */
+    nest_ps late;    /* the fill and the tail of such a plan are, beyond the fill behind */
+    nest_ps spare;   /* what the limit leaves for the fill of the cell */
     nest_ps forward; /* the part of these loads that does not drain tails is */
     nest_ps drain;   /* and what they take off later tails */
 };
 
-/* Equal stages are priced once: a direct-mapped memory of terms. */
-enum { MEMORY_BITS = 12 };
+/* Equal stages are priced once: a direct-mapped memory of terms. A graph has more of them. */
+enum { MEMORY_BITS = 12, GRAPH_MEMORY_BITS = 15 };
 struct nest_remembered {
     const struct nest_cost_table *table;
     uint64_t stage; /* first, last and mode in one number */
@@ -77,10 +79,18 @@ struct nest_recurrence {
     size_t crossed_capacity;
     const struct nest_cost_table **table; /* [tables] those of all places, each once */
     size_t tables, table_capacity;
-    struct nest_remembered *memory;
+    struct nest_remembered *memory; /* [1 << memory_bits] */
+    int memory_bits;
     uint64_t call;
     struct nest_range *range; /* [chunks] of the stage being priced */
     size_t range_capacity;
+    nest_ps *link; /* [layers + 1] least transfer across a cut; 0 at the ends; of a graph */
+    size_t link_capacity;
+    nest_ps *late; /* [stages + 1][layers + 1] see recurrence_front.c */
+    size_t late_capacity;
+    nest_ps *behind; /* [stages + 1][layers + 1] least fill of the cells of s and D; PS_MAX: none */
+    size_t behind_capacity;
+    bool looks_ahead;   /* late is filled */
     nest_ps least_link; /* no transfer of this chain is cheaper */
     nest_ps floor;      /* the bottleneck of every plan is at least that … */
     nest_ps ceiling;    /* … and of those within the limit at most that */
@@ -127,9 +137,22 @@ bool nest_recurrence_prepare(struct nest_recurrence *r);
 void nest_recurrence_look(const struct nest_recurrence *r, int s, int first,
                           struct nest_outlook *out);
 
+/* False if no plan within the limit has the cell. */
+bool nest_recurrence_open(const struct nest_recurrence *r, const struct nest_outlook *outlook);
+
 /* True if no plan within the limit has these stages behind the others. */
 bool nest_recurrence_hopeless(const struct nest_recurrence *r, const struct nest_outlook *outlook,
                               struct nest_step step);
+
+/* Fills `late`, if it can be. False if it tells that no plan is within the limit. */
+bool nest_recurrence_look_ahead(struct nest_recurrence *r);
+
+/* What `ahead` stages in front of a cut add to fill and tail together at the least. */
+nest_ps nest_recurrence_late(const struct nest_recurrence *r, int ahead, int cut);
+
+/* The parts of the stage's cost that depend on no neighbour. Not interleaved. */
+const struct nest_terms *nest_recurrence_terms(struct nest_recurrence *r,
+                                               const struct nest_choice *c);
 
 /* Whether the stage fits in memory. Not interleaved. */
 bool nest_recurrence_fits(struct nest_recurrence *r, const struct nest_choice *c);
@@ -171,6 +194,12 @@ static inline bool is_stage(const struct nest_chain *chain, int first, int last)
 
 /* Where nothing is: no neighbour. */
 static const struct nest_link open_end = {-1, 0};
+
+/* The least fill of s stages behind a cut. */
+static inline nest_ps *behind_at(const struct nest_recurrence *r, int s, int first)
+{
+    return &r->behind[(size_t)s * ((size_t)r->chain->layers + 1) + (size_t)first];
+}
 
 static inline struct nest_set *set_at(const struct nest_recurrence *r, int s, int place, int first,
                                       int link)

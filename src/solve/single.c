@@ -157,10 +157,9 @@ static bool make_parts(struct task *task, const struct nest_cuts *cuts,
 {
     stage->ranges = 0;
     stage->layers = NEST_NEW(&task->single->arena, struct nest_range, cuts->layers);
-    for (int i = 0; stage->layers && i < cuts->layers; i++) {
-        if (nest_cut_has(cuts, chosen->first, i) || !nest_cut_has(cuts, chosen->last + 1, i)) {
-            continue;
-        }
+    const int end = chosen->last + 1;
+    for (int i = nest_cut_next(cuts, chosen->first, end, 0); stage->layers && i < cuts->layers;
+         i = nest_cut_next(cuts, chosen->first, end, i + 1)) {
         if (stage->ranges > 0 && stage->layers[stage->ranges - 1].high == i - 1) {
             stage->layers[stage->ranges - 1].high = i;
         } else {
