@@ -71,7 +71,7 @@ static void extend_prefix(struct nest_recurrence *r, int s, int first)
     const nest_ps all = r->ahead[chain->layers].busy;
     struct nest_choice c = {.s = s, .first = first};
     const struct nest_window next = r->window[s - 1];
-    for (c.last = larger(first, next.from - 1); c.last < next.to; c.last++) {
+    for (c.last = next.from > first ? next.from - 1 : first; c.last < next.to; c.last++) {
         const nest_ps busy = r->ahead[c.last + 1].busy - r->ahead[first].busy;
         const nest_ps behind = all - r->ahead[first].busy;
         if (busy > r->ceiling || before + behind > r->limit - busiest ||
