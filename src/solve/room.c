@@ -326,12 +326,6 @@ void nest_room_measure(const struct nest_bounds *bounds, const struct nest_famil
         memcpy(out->time, bound->bulk_time, sizeof out->time);
         return;
     }
-    if (knowledge == NEST_KNOWS_TIME) {
-        nest_bounds_place(bounds, strategy, 0, &placement);
-        measure_time(&bounds->timing, bounds, bound, strategy, &placement, out);
-        sum_up(bound, out);
-        return;
-    }
     /* A script is asked for few layers first: most shardings are refused by the bulk alone. */
     measure_memory(&bounds->problem, bounds->space, bound, strategy, knowledge != NEST_KNOWS_DP,
                    knowledge != NEST_KNOWS_STATE || !bounds->asks_memory, out);

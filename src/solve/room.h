@@ -43,7 +43,6 @@ struct nest_room {
 
 /* What is known of where a strategy's groups lie. */
 enum nest_knowledge {
-    NEST_KNOWS_TIME,     /* as the sharding, but nothing of memory */
     NEST_KNOWS_DP,       /* dp and the least state that any ZeRO stage keeps: no traffic counts */
     NEST_KNOWS_STATE,    /* zero and shard group, looking at memory alone: cheap to measure */
     NEST_KNOWS_SHARDING, /* zero and shard group, not the order */

@@ -89,32 +89,59 @@ static int write_script(char *path, const char *format, const char *word)
     return fclose(out) == 0;
 }
 
-/* The same search under hooks that change nothing, beside the search without. */
+enum { MODELS = 3 };
+static const char *const MODEL[MODELS] = {"llama3-70b", "mixtral-8x7b", "deepseek-v3"};
+
+/* The searches of all models; script: a path, or NULL. */
+static int search_models(char *binary, char *path, struct cost cost[MODELS])
+{
+    static char solve[] = "solve", json[] = "--json", one[] = "--threads=1", script[] = "--script";
+    for (int m = 0; m < MODELS; m++) {
+        char model[64];
+        (void)snprintf(model, sizeof model, "--model=%s", MODEL[m]);
+        char *const words[] = {binary, solve, json, one, model, path ? script : NULL, path, NULL};
+        if (!best_of(path ? "a search under a hook" : "nest solve", words, &cost[m])) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+/* The same searches under hooks that change nothing, beside the searches without. */
 static int print_hooks(char *binary)
 {
     static const char *const hook[] = {"compute", "collective", "transfer", "memory",
                                        "reserve", "load",       "step"};
-    static char solve[] = "solve", json[] = "--json", one[] = "--threads=1", script[] = "--script";
-    char *const plain[] = {binary, solve, json, one, NULL};
-    struct cost without;
-    if (!best_of("nest solve", plain, &without)) {
+    struct cost without[MODELS];
+    if (!search_models(binary, NULL, without)) {
         return 0;
     }
-    (void)printf("\nThe same search under a hook that changes nothing       CPU     ratio\n");
+    (void)printf("\nCPU time of a search under a hook that changes nothing, as a multiple\n%-12s",
+                 "");
+    for (int m = 0; m < MODELS; m++) {
+        (void)printf(" %14s", MODEL[m]);
+    }
+    (void)printf("\n%-12s", "no hook, ms");
+    for (int m = 0; m < MODELS; m++) {
+        (void)printf(" %14.1f", 1e3 * without[m].cpu);
+    }
     for (size_t i = 0; i < sizeof hook / sizeof hook[0]; i++) {
         char path[] = "/tmp/nest-hook-XXXXXX";
-        char *const words[] = {binary, solve, json, one, script, path, NULL};
-        struct cost with;
+        struct cost with[MODELS];
         const int ok =
             write_script(path, "return {%s = function(asked, default) return default() end}",
                          hook[i]) &&
-            best_of(hook[i], words, &with);
+            search_models(binary, path, with);
         (void)remove(path);
         if (!ok) {
             return 0;
         }
-        (void)printf("%-50s %7.1f ms  %6.2f\n", hook[i], 1e3 * with.cpu, with.cpu / without.cpu);
+        (void)printf("\n%-12s", hook[i]);
+        for (int m = 0; m < MODELS; m++) {
+            (void)printf(" %14.2f", with[m].cpu / without[m].cpu);
+        }
     }
+    (void)printf("\n");
     return 1;
 }
 
