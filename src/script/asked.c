@@ -47,6 +47,7 @@ static const struct {
     [NEST_ASKED_BYTES] = {"bytes", REAL, NULL, 0},
     [NEST_ASKED_MEMBERS] = {"members", COUNT, NULL, 0},
     [NEST_ASKED_LEVEL] = {"level", COUNT, NULL, 0},
+    [NEST_ASKED_SECONDS] = {"", REAL, NULL, 0},
     [NEST_ASKED_LEVEL_NAME] = {"level_name", TEXT, NULL, 1},
     [NEST_ASKED_BLOCK] = {"block", COUNT, NULL, 0},
     [NEST_ASKED_DIRECTION] = {"direction", WORD, DIRECTIONS, 0},

@@ -20,7 +20,8 @@ struct nest_hook_answer {
     double value[NEST_HOOK_VALUES];
 };
 
-/* The fields of all hooks' tables; the last is what default() says. */
+/* The fields of all hooks' tables, and the default of collectives once more. What may be looked at
+ * besides: what default() says, and all of a collective. */
 enum nest_asked_field {
     NEST_ASKED_NAME,
     NEST_ASKED_ROLE,
@@ -44,13 +45,16 @@ enum nest_asked_field {
     NEST_ASKED_BYTES,
     NEST_ASKED_MEMBERS,
     NEST_ASKED_LEVEL,
+    NEST_ASKED_SECONDS, /* by default; behind those that a collective is told from others by */
     NEST_ASKED_LEVEL_NAME,
     NEST_ASKED_BLOCK,
     NEST_ASKED_DIRECTION,
     NEST_ASKED_BEFORE,
     NEST_ASKED_AFTER,
-    NEST_ASKED_DEFAULT,
-    NEST_ASKED_FIELDS = NEST_ASKED_DEFAULT
+    NEST_ASKED_FIELDS,
+    NEST_ASKED_DEFAULT = NEST_ASKED_FIELDS,
+    NEST_ASKED_COLLECTIVE,
+    NEST_ASKED_ALL
 };
 
 /* The arguments of a hook. Only the fields that its table has count. */
@@ -68,7 +72,7 @@ struct nest_question {
 struct nest_reads {
     uint32_t set; /* bits */
     int count;
-    uint8_t order[NEST_ASKED_FIELDS + 1];
+    uint8_t order[NEST_ASKED_ALL];
 };
 
 /* Pushes an object that holds the question and what was looked at, which is returned: both last as

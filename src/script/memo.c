@@ -10,7 +10,7 @@ struct nest_memo_edge {
     unsigned char value[]; /* [size] bytes of the field */
 };
 
-/* A field of a question as bytes. */
+/* What may be looked at as bytes. In the owner's own tree a collective is without its default. */
 struct value {
     const void *bytes;
     size_t size;
@@ -21,6 +21,12 @@ static struct value value_of(const struct nest_question *question, int field)
     if (field == NEST_ASKED_DEFAULT) {
         return (struct value){question->given.value,
                               (size_t)question->given.count * sizeof(double)};
+    }
+    if (field == NEST_ASKED_COLLECTIVE) {
+        const int end =
+            question->hook == NEST_HOOK_COLLECTIVE ? NEST_ASKED_SECONDS + 1 : NEST_ASKED_SECONDS;
+        return (struct value){&question->field[NEST_ASKED_KIND],
+                              (size_t)(end - NEST_ASKED_KIND) * sizeof question->field[0]};
     }
     return (struct value){&question->field[field], sizeof question->field[field]};
 }

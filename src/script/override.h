@@ -15,6 +15,13 @@ struct nest_override_source {
     const void *key;
 };
 
+/* A collective that was asked for, all zeroes at first. */
+enum { NEST_RECENT = 512, NEST_RECENT_FIELDS = NEST_ASKED_SECONDS + 1 - NEST_ASKED_KIND };
+struct nest_recent {
+    int64_t field[NEST_RECENT_FIELDS];
+    double seconds;
+};
+
 /* Answers for one problem. */
 struct nest_override_run {
     struct nest_overrides record;
@@ -28,6 +35,7 @@ struct nest_override_run {
     pthread_mutex_t *lock;     /* the states belong to one thread at a time */
     pthread_mutex_t own;       /* taken where the caller has none */
     struct nest_memo memo;
+    struct nest_recent recent[NEST_RECENT]; /* each where its hash falls; the newest stays */
     struct nest_hook_answer latest;
 };
 
