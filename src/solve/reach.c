@@ -158,12 +158,18 @@ static int set_known(const struct nest_reach *reach, const struct nest_where *wh
     return k;
 }
 
+/* Groups inside level k that a communicator is spread over at the least, if it must cross it. */
+static int64_t spread_over(const struct nest_reach *reach, int k, int64_t size, int64_t most)
+{
+    return k == reach->cluster.levels - 1 ? divided(size, most) : 2;
+}
+
 /* What is known of the inner levels, and of those outside that must be crossed the one that costs
- * most. weight: the part of a buffer that each member sends, given how many of its communicator an
- * inner group holds. */
+ * most. weight: the part of a buffer that each member sends out of an inner group, given how many
+ * of the communicator's members that one holds and how many such groups there are. */
 static struct nest_comm cross(const struct nest_reach *reach, const struct nest_where *where,
                               int64_t stride, int64_t size,
-                              double (*weight)(int64_t most, int64_t size))
+                              double (*weight)(int64_t most, int64_t size, int64_t groups))
 {
     struct nest_comm comm = nest_reach_inside(1);
     if (size == 1) {
@@ -178,7 +184,8 @@ static struct nest_comm cross(const struct nest_reach *reach, const struct nest_
         if (size <= most || !reach->sided[k]) {
             continue;
         }
-        const double sent = weight(most, size) / best_rate(reach, where, k);
+        const int64_t groups = spread_over(reach, k, size, most);
+        const double sent = weight(most, size, groups) / best_rate(reach, where, k);
         if (sent > heaviest) {
             heaviest = sent;
             worst = k;
@@ -187,7 +194,7 @@ static struct nest_comm cross(const struct nest_reach *reach, const struct nest_
     }
     if (worst > 0) {
         comm.top = worst;
-        comm.m[worst] = worst == reach->cluster.levels - 1 ? divided(size, held) : 2;
+        comm.m[worst] = spread_over(reach, worst, size, held);
         comm.q[worst] = flows_at(reach, where, worst);
         comm.p[worst] = held;
         comm.size = size;
@@ -195,14 +202,15 @@ static struct nest_comm cross(const struct nest_reach *reach, const struct nest_
     return comm;
 }
 
-static double striped(int64_t most, int64_t size)
+static double striped(int64_t most, int64_t size, int64_t groups)
 {
     (void)size;
-    return 1.0 / (double)most;
+    return (1.0 - 1.0 / (double)groups) / (double)most;
 }
 
-static double outward(int64_t most, int64_t size)
+static double outward(int64_t most, int64_t size, int64_t groups)
 {
+    (void)groups;
     return 1.0 - (double)most / (double)size;
 }
 

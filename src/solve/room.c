@@ -623,26 +623,41 @@ static nest_ps most_busy(const struct fitting *f, nest_ps limit)
                         : limit;
 }
 
-/* The tail that every plan within the limit has at the least; NEST_PS_MAX if there is none. A tail
- * leaves less for the pipeline, so b must be smaller, so the first stage holds more. */
-static nest_ps tail_within(const struct fitting *f, nest_ps limit)
+/* The tail where no stage is busy for longer than b. */
+static nest_ps tail_at(const struct fitting *f, nest_ps b)
 {
-    enum { ROUNDS = 6 };
-    nest_ps tail = 0;
-    nest_ps b = most_busy(f, limit);
-    for (int i = 0; i < ROUNDS; i++) {
-        const int64_t left = left_to_first(f, b);
-        if (b < f->even || left > taken_first(f, b)) {
-            return NEST_PS_MAX;
+    return least_tail(f, left_to_first(f, b), b);
+}
+
+/* Least step of any b from `low` on, where b grows by a `fineness`-th at a time: between two of
+ * them it is no less than the smaller one, and the tail no less than that of the larger. */
+static nest_ps least_step(const struct fitting *f, nest_ps low, nest_ps limit, int fineness)
+{
+    nest_ps least = NEST_PS_MAX;
+    nest_ps tail = 1;
+    for (nest_ps b = low; tail > 0; b += b / fineness + 1) {
+        const nest_ps begun = step_with(f, b, 0);
+        if (begun >= least || begun > limit) {
+            return lesser(least, begun);
         }
-        const nest_ps more = least_tail(f, left, b);
-        if (more <= tail) {
-            return tail;
-        }
-        tail = more;
-        b = most_busy(f, limit - tail);
+        tail = tail_at(f, b + b / fineness + 1);
+        least = lesser(least, step_with(f, b, tail));
     }
-    return tail;
+    return least;
+}
+
+/* True if some step within the limit may have room: what must hold for the largest b. */
+static bool fits_within(const struct fitting *f, nest_ps limit)
+{
+    if (limit == NEST_PS_MAX) {
+        return true;
+    }
+    const nest_ps b = most_busy(f, limit);
+    if (b < f->even) {
+        return false;
+    }
+    const int64_t left = left_to_first(f, b);
+    return left <= taken_first(f, b) && step_with(f, f->even, least_tail(f, left, b)) <= limit;
 }
 
 /* The least b for which there is room, to a thousandth; never more than it. Where times are so long
@@ -670,6 +685,8 @@ static nest_ps least_busy(const struct fitting *f)
     return low;
 }
 
+enum { COARSE = 16, FINE = 256 };
+
 nest_ps nest_room_sharp(const struct nest_bounds *bounds, const struct nest_room *room,
                         const struct nest_grid *grid, nest_ps limit)
 {
@@ -683,11 +700,13 @@ nest_ps nest_room_sharp(const struct nest_bounds *bounds, const struct nest_room
     if (!holds_bulk(&f)) {
         return NEST_PS_MAX;
     }
-    const nest_ps within = limit < NEST_PS_MAX ? tail_within(&f, limit) : 0;
-    if (within == NEST_PS_MAX) {
+    if (!fits_within(&f, limit)) {
         return limit + 1;
     }
     const nest_ps b = least_busy(&f);
-    const nest_ps own = single ? least_tail(&f, f.columns, b) : 0;
-    return step_with(&f, b, own > within ? own : within);
+    if (single) {
+        return step_with(&f, b, least_tail(&f, f.columns, b));
+    }
+    const nest_ps coarse = least_step(&f, b, limit, COARSE);
+    return coarse > limit ? coarse : least_step(&f, b, limit, FINE);
 }

@@ -180,7 +180,7 @@ static void edit(struct nest_scenario_spec *s, struct nest_scenario_spec *before
     }
 }
 
-static void edit_table(const char *model)
+static void edit_row(const char *model)
 {
     static double seconds[EDITS];
     double median = 1e30;
@@ -244,19 +244,54 @@ static void growth_row(int layers, bool different)
     unload(&bench);
 }
 
-int main(void)
+static void edit_table(void)
 {
-    static const int layers[] = {10, 32, 100, 320, 1000};
-    cold_table();
     printf("\nEdits of a solved scenario at 1,024 devices, CPU time, best of %d traces\n", REPEATS);
     printf("%-14s %8s %11s %11s %8s\n", "model", "edits", "median ms", "99% ms", "MiB");
-    edit_table("llama3-70b");
-    edit_table("gpt3-175b");
+    edit_row("llama3-70b");
+    edit_row("gpt3-175b");
+}
+
+static void growth_table(void)
+{
+    static const int layers[] = {10, 32, 100, 320, 1000};
     printf("\nGrowth with layers: a measured chain, tp 8, 1,024 devices\n");
     printf("%-14s %8s %11s %10s %9s %10s\n", "layers", "count", "ms", "step s", "solved", "states");
     for (size_t i = 0; i < sizeof layers / sizeof layers[0]; i++) {
         growth_row(layers[i], false);
         growth_row(layers[i], true);
+    }
+}
+
+/* Everything; or one part by name: `cold [MODEL DEVICES]`, `edits [MODEL]`, `growth`. */
+int main(int argc, char **argv)
+{
+    const char *part = argc > 1 ? argv[1] : "";
+    if (argc > 3 && strcmp(part, "warm") == 0) {
+        struct bench b;
+        struct nest_result r;
+        double step;
+        load(&b, argv[2]);
+        scale(&b, atoll(argv[3]));
+        b.solver = nest_solver_create();
+        for (int i = 0; i < 4; i++)
+            printf("%f ms\n", 1e3 * solve(&b, &r, &step));
+        unload(&b);
+    } else if (argc > 3 && strcmp(part, "cold") == 0) {
+        cold_row(argv[2], atoll(argv[3]));
+    } else if (argc > 2 && strcmp(part, "edits") == 0) {
+        edit_row(argv[2]);
+    } else {
+        const bool all = argc == 1;
+        if (all || strcmp(part, "cold") == 0) {
+            cold_table();
+        }
+        if (all || strcmp(part, "edits") == 0) {
+            edit_table();
+        }
+        if (all || strcmp(part, "growth") == 0) {
+            growth_table();
+        }
     }
     return 0;
 }
