@@ -32,11 +32,13 @@ bool nest_bounds_init(struct nest_bounds *bounds, const struct nest_space *space
                       struct nest_arena *arena)
 {
     const struct nest_model *model = space->problem->model;
-    *bounds = (struct nest_bounds){.space = space,
-                                   .problem = *space->problem,
-                                   .bulk = longest_run(model),
-                                   .kind = NEST_NEW(arena, struct nest_kind_bound, model->kinds),
-                                   .arena = arena};
+    *bounds =
+        (struct nest_bounds){.space = space,
+                             .arena = arena,
+                             .problem = *space->problem,
+                             .bulk = longest_run(model),
+                             .kind = NEST_NEW(arena, struct nest_kind_bound, model->kinds),
+                             .family = NEST_NEW(arena, struct nest_bound, space->families + 1)};
     nest_reach_init(space->problem->cluster, &bounds->reach);
     bounds->problem.cluster = &bounds->reach.cluster;
     if (space->problem->overrides) {
@@ -53,11 +55,7 @@ bool nest_bounds_init(struct nest_bounds *bounds, const struct nest_space *space
         nest_override_drop(&bounds->timing_overrides, NEST_HOOK_RESERVE);
         bounds->timing.overrides = &bounds->timing_overrides;
     }
-    const bool weighs = nest_override_has(bounds->problem.overrides, NEST_HOOK_LOAD);
-    if (weighs) {
-        bounds->load = nest_arena_alloc(arena, (size_t)space->families, sizeof *bounds->load);
-    }
-    return bounds->kind && (bounds->load || !weighs);
+    return bounds->kind && bounds->family;
 }
 
 /* With equal innermost groups every position is a multiple of tp (of a, for CP) if that divides
@@ -114,24 +112,27 @@ void nest_bounds_place(const struct nest_bounds *bounds, const struct nest_strat
 nest_ps nest_bounds_time(const struct nest_bound *bound, enum nest_recompute mode,
                          const struct nest_layer_cost *cost)
 {
-    return bound->composed ? nest_load_least((const struct nest_load_rule(*)[2])bound->load[mode],
-                                             cost->fw, cost->bw, cost->recompute)
-                           : cost->fw + cost->bw;
+    return bound->load ? nest_load_least(bound->load[mode], cost->fw, cost->bw, cost->recompute)
+                       : cost->fw + cost->bw;
 }
 
 /* Asks once for a family how its loads are composed. */
-static void ask_rules(const struct nest_bounds *bounds, const struct nest_strategy *strategy,
+static bool ask_rules(const struct nest_bounds *bounds, const struct nest_strategy *strategy,
                       struct nest_bound *out)
 {
-    out->composed = false;
-    for (int r = 0; r < NEST_RECOMPUTES; r++) {
+    struct nest_load_rule(*load)[2][2] =
+        nest_arena_alloc(bounds->arena, NEST_RECOMPUTES, sizeof *load);
+    bool composed = false;
+    for (int r = 0; load && r < NEST_RECOMPUTES; r++) {
         for (int ends = 0; ends < 4; ends++) {
-            struct nest_load_rule *rule = &out->load[r][ends & 1][ends >> 1];
+            struct nest_load_rule *rule = &load[r][ends & 1][ends >> 1];
             *rule = nest_problem_load(&bounds->problem, strategy, (enum nest_recompute)r, ends & 1,
                                       ends >> 1);
-            out->composed = out->composed || rule->rows > 0;
+            composed = composed || rule->rows > 0;
         }
     }
+    out->load = composed ? (const struct nest_load_rule(*)[2][2])load : NULL;
+    return load;
 }
 
 nest_ps nest_bounds_link(const struct nest_bounds *bounds, int64_t block, int64_t bytes)
@@ -158,15 +159,18 @@ static nest_ps sum_of(nest_ps sum, int count, nest_ps time)
     return sum + part < NEST_PS_MAX ? sum + part : NEST_PS_MAX;
 }
 
-/* Communicators of a family with stages of one width: dp is not known. */
+/* Communicators of a family with stages of one width: dp is not known. apart: nor is where experts
+ * are. */
 static void place_family(const struct nest_bounds *bounds, const struct nest_strategy *s,
-                         int widths, struct nest_placement *out)
+                         int widths, bool apart, struct nest_placement *out)
 {
     const struct nest_where stage = {.devices = nest_strategy_width(s)};
     const struct nest_where group = {.devices = s->ep * s->etp};
     *out = nest_bounds_alone;
     place_tensors(bounds, s, &stage, out);
-    place_experts(bounds, s, &group, out);
+    if (!apart) {
+        place_experts(bounds, s, &group, out);
+    }
     if (widths > 1) {
         /* Positions are multiples of no one width: groups may lie anywhere. */
         out->tp = nest_reach_ring(&bounds->reach, &stage, 1, s->tp);
@@ -186,16 +190,22 @@ static bool is_priced(const struct nest_bounds *bounds, const struct nest_layer_
            known->strategy.micro_batch == s->micro_batch;
 }
 
-static void price_kind(const struct nest_bounds *bounds, const struct nest_bound *bound,
+/* False when memory is out. */
+static bool price_kind(const struct nest_bounds *bounds, const struct nest_bound *bound,
                        const struct nest_strategy *s, const struct nest_placement *placement, int k)
 {
     const struct nest_layer_kind *kind = &bounds->problem.model->kind[k];
     struct nest_kind_bound *out = &bounds->kind[k];
     if (!is_priced(bounds, kind, out, s)) {
         struct nest_layer_cost cost[NEST_RECOMPUTES];
+        struct nest_layer_work *work = NEST_NEW(bounds->arena, struct nest_layer_work, 1);
+        if (!work) {
+            return false;
+        }
         out->strategy = *s;
-        nest_layer_work(&bounds->timing, kind, s, &out->work);
-        nest_layer_price_modes(&bounds->timing, &out->work, s, placement, cost);
+        out->work = work;
+        nest_layer_work(&bounds->timing, kind, s, work);
+        nest_layer_price_modes(&bounds->timing, work, s, placement, cost);
         for (int m = 0; m < bounds->space->modes; m++) {
             const enum nest_recompute mode = bounds->space->mode[m];
             out->time[m] = nest_bounds_time(bound, mode, &cost[mode]);
@@ -205,6 +215,7 @@ static void price_kind(const struct nest_bounds *bounds, const struct nest_bound
     for (int m = 0; m < bounds->space->modes; m++) {
         out->least = lesser(out->least, out->time[m]);
     }
+    return true;
 }
 
 /* Whether the first layer is in the first stage of every plan, the last one in the last stage. */
@@ -219,20 +230,24 @@ static bool ends_alone(const struct nest_model *model)
     return !model->cuts || model->cuts->first[n] - model->cuts->first[n - 1] == 1;
 }
 
-/* Lowers the least time of each kind of layer, and of the bulk by mode, to that of one width. */
-static void price_width(const struct nest_bounds *bounds, const struct nest_strategy *strategy,
+/* Lowers the least time of each kind of layer, and of the bulk by mode, to that of one width. False
+ * when memory is out. */
+static bool price_width(const struct nest_bounds *bounds, const struct nest_strategy *strategy,
                         int widths, struct nest_bound *out)
 {
     const struct nest_model *model = bounds->problem.model;
     const struct nest_kind_bound *bulk = &bounds->kind[model->run[bounds->bulk].kind];
     const int last = model->runs - 1;
     struct nest_placement placement;
-    if (nest_override_has(bounds->problem.overrides, NEST_HOOK_LOAD)) {
-        ask_rules(bounds, strategy, out);
+    if (nest_override_has(bounds->problem.overrides, NEST_HOOK_LOAD) &&
+        !ask_rules(bounds, strategy, out)) {
+        return false;
     }
-    place_family(bounds, strategy, widths, &placement);
+    place_family(bounds, strategy, widths, false, &placement);
     for (int k = 0; k < model->kinds; k++) {
-        price_kind(bounds, out, strategy, &placement, k);
+        if (!price_kind(bounds, out, strategy, &placement, k)) {
+            return false;
+        }
         const int64_t boundary = bounds->kind[k].boundary;
         out->boundary = boundary < out->boundary ? boundary : out->boundary;
     }
@@ -242,11 +257,12 @@ static void price_width(const struct nest_bounds *bounds, const struct nest_stra
     out->work = bulk->work;
     out->first = bounds->kind[model->run[0].kind].work;
     out->last = bounds->kind[model->run[last].kind].work;
+    return true;
 }
 
 /* Every layer on a stage of the width that suits it best: with several widths, the least of each
  * layer and not of their sums. */
-void nest_bound_family(const struct nest_bounds *bounds, const struct nest_family *family,
+bool nest_bound_family(const struct nest_bounds *bounds, const struct nest_family *family,
                        struct nest_bound *out)
 {
     const struct nest_model *model = bounds->problem.model;
@@ -254,9 +270,6 @@ void nest_bound_family(const struct nest_bounds *bounds, const struct nest_famil
                                .has_first = bounds->bulk > 0 && starts_alone(model),
                                .has_last = bounds->bulk < model->runs - 1 && ends_alone(model),
                                .boundary = INT64_MAX};
-    if (bounds->load) {
-        out->load = bounds->load[family - bounds->space->family];
-    }
     for (int k = 0; k < model->kinds; k++) {
         bounds->kind[k].least = NEST_PS_MAX;
     }
@@ -266,12 +279,14 @@ void nest_bound_family(const struct nest_bounds *bounds, const struct nest_famil
     for (int w = 0; w < family->widths; w++) {
         struct nest_strategy strategy = family->strategy;
         strategy.tp = family->tp[w];
-        price_width(bounds, &strategy, family->widths, out);
+        if (!price_width(bounds, &strategy, family->widths, out)) {
+            return false;
+        }
     }
     /* Whether every cut of a graph is crossed by a tensor is not known. */
     const bool linked = family->widths == 1 && !model->cuts && !model->crossing;
     out->link =
-        !linked || out->composed
+        !linked || out->load
             ? 0
             : nest_bounds_link(bounds, nest_strategy_width(&family->strategy), out->boundary);
     for (int i = 0; i < model->runs; i++) {
@@ -283,19 +298,77 @@ void nest_bound_family(const struct nest_bounds *bounds, const struct nest_famil
         out->back = i > bounds->bulk && !model->cuts ? sum_of(out->back, count, least) : out->back;
         out->largest = least > out->largest ? least : out->largest;
     }
+    out->first_time = bounds->kind[model->run[0].kind].least;
+    out->last_time = bounds->kind[model->run[model->runs - 1].kind].least;
+    return true;
 }
 
-bool nest_bounds_fill(struct nest_bounds *bounds)
+/* The least of one kind of layer with experts over the ways to divide those. With more of them
+ * apart, a device reads fewer weights for the same tokens. */
+static bool price_experts(const struct nest_bounds *bounds, const struct nest_group *group,
+                          const struct nest_placement *placement, int k)
 {
-    const struct nest_space *space = bounds->space;
-    if (bounds->family) {
+    const struct nest_bound plain = {0};
+    struct nest_strategy s = group->whole.strategy;
+    for (int i = group->first; i < group->first + group->count; i++) {
+        const int64_t etp = bounds->space->family[i].strategy.etp;
+        bool seen = false;
+        for (int j = group->first; j < i && !seen; j++) {
+            seen = bounds->space->family[j].strategy.etp == etp;
+        }
+        s.etp = etp;
+        if (!seen && !price_kind(bounds, &plain, &s, placement, k)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool nest_bound_group(const struct nest_bounds *bounds, const struct nest_group *group,
+                      nest_ps *least)
+{
+    /* Of a layer: its parts are rounded one by one. */
+    enum { ROUNDING = 8 };
+    const struct nest_model *model = bounds->problem.model;
+    const struct nest_family *whole = &group->whole;
+    struct nest_bound bound = {0};
+    struct nest_placement placement;
+    *least = 0;
+    if (bounds->problem.overrides || whole->widths > 1) {
         return true;
     }
-    bounds->family = NEST_NEW(bounds->arena, struct nest_bound, space->families);
-    for (int i = 0; bounds->family && i < space->families; i++) {
-        nest_bound_family(bounds, &space->family[i], &bounds->family[i]);
+    place_family(bounds, &whole->strategy, 1, true, &placement);
+    for (int k = 0; k < model->kinds; k++) {
+        bounds->kind[k].least = NEST_PS_MAX;
+        if (model->kind[k].moe ? !price_experts(bounds, group, &placement, k)
+                               : !price_kind(bounds, &bound, &whole->strategy, &placement, k)) {
+            return false;
+        }
     }
-    return bounds->family;
+    for (int i = 0; i < model->runs; i++) {
+        const nest_ps exact = bounds->kind[model->run[i].kind].least;
+        const nest_ps time = exact > ROUNDING ? exact - ROUNDING : 0;
+        bound.total = sum_of(bound.total, model->run[i].count, time);
+        bound.largest = time > bound.largest ? time : bound.largest;
+    }
+    *least = nest_bound_least(bounds, whole, &bound);
+    return true;
+}
+
+const struct nest_bound *nest_bounds_of(const struct nest_bounds *bounds, int family)
+{
+    struct nest_bound *bound = &bounds->family[family];
+    const bool known = bound->bulk > 0;
+    return known || nest_bound_family(bounds, &bounds->space->family[family], bound) ? bound : NULL;
+}
+
+bool nest_bounds_fill(const struct nest_bounds *bounds)
+{
+    bool filled = true;
+    for (int i = 0; i < bounds->space->families && filled; i++) {
+        filled = nest_bounds_of(bounds, i) != NULL;
+    }
+    return filled;
 }
 
 nest_ps nest_bound_least(const struct nest_bounds *bounds, const struct nest_family *family,

@@ -18,19 +18,19 @@
 
 /* One kind of layer under one strategy, and under all widths of a family. */
 struct nest_kind_bound {
-    struct nest_strategy strategy; /* tp, cp, sp and micro batch of the last call */
-    struct nest_layer_work work;
-    nest_ps time[NEST_RECOMPUTES]; /* by index of nest_space.mode */
-    int64_t boundary;              /* bytes of the tensor behind it */
-    nest_ps least;                 /* over modes and widths */
+    struct nest_strategy strategy;      /* tp, cp, sp and micro batch of the last call */
+    const struct nest_layer_work *work; /* in the arena, for the bounds of families to keep */
+    nest_ps time[NEST_RECOMPUTES];      /* by index of nest_space.mode */
+    int64_t boundary;                   /* bytes of the tensor behind it */
+    nest_ps least;                      /* over modes and widths */
 };
 
-/* The least that a family can cost; see below. */
 struct nest_bound;
 
 /* A space seen through its least costs. */
 struct nest_bounds {
     const struct nest_space *space;
+    struct nest_arena *arena;
     struct nest_reach reach;
     struct nest_problem problem; /* on the relaxed cluster of reach */
     struct nest_overrides overrides;
@@ -39,14 +39,11 @@ struct nest_bounds {
     struct nest_overrides timing_overrides;
     int bulk;                     /* the longest run of equal layers */
     struct nest_kind_bound *kind; /* [kinds] scratch */
-    struct nest_load_rule (
-        *load)[NEST_RECOMPUTES][2][2]; /* [families] where an override has them */
-    struct nest_bound *family;         /* [families], once nest_bounds_fill was called */
-    struct nest_arena *arena;
+    struct nest_bound *family;    /* [families] those that nest_bounds_of was asked for */
 };
 
-/* In place: not to be copied. Borrows space, takes scratch from arena, which must live as long.
- * False: memory is out. */
+/* In place: not to be copied. Borrows space and arena, where bounds of families live. False: memory
+ * is out. */
 bool nest_bounds_init(struct nest_bounds *bounds, const struct nest_space *space,
                       struct nest_arena *arena);
 
@@ -65,29 +62,40 @@ nest_ps nest_bounds_link(const struct nest_bounds *bounds, int64_t block, int64_
 
 /* The least that a family can cost, per microbatch, on stages of its width. */
 struct nest_bound {
-    nest_ps total;                       /* all layers, each by its cheapest recompute mode */
-    nest_ps largest;                     /* the slowest layer */
-    nest_ps front, back;                 /* layers in front of and behind the bulk */
-    int64_t bulk;                        /* layers of the bulk */
-    nest_ps bulk_time[NEST_RECOMPUTES];  /* one of them, by index of nest_space.mode */
-    struct nest_layer_work work;         /* of one of them; unused with several widths */
-    bool has_first, has_last;            /* the model starts, ends with a layer outside the bulk */
-    struct nest_layer_work first, last;  /* that layer */
-    int64_t boundary;                    /* bytes of the smallest tensor between two layers */
-    nest_ps link;                        /* least transfer of it; 0 with several widths */
-    bool composed;                       /* an override weighs the parts of loads: */
-    struct nest_load_rule (*load)[2][2]; /* [NEST_RECOMPUTES] as in nest_cost_table; one width */
+    nest_ps total;                      /* all layers, each by its cheapest recompute mode */
+    nest_ps largest;                    /* the slowest layer */
+    nest_ps front, back;                /* layers in front of and behind the bulk */
+    int64_t bulk;                       /* layers of the bulk */
+    nest_ps bulk_time[NEST_RECOMPUTES]; /* one of them, by index of nest_space.mode */
+    const struct nest_layer_work *work; /* of one of them; unused with several widths */
+    bool has_first, has_last;           /* the model starts, ends with a layer outside the bulk */
+    const struct nest_layer_work *first, *last; /* that layer */
+    nest_ps first_time, last_time;              /* of it, by its cheapest recompute mode */
+    int64_t boundary; /* bytes of the smallest tensor between two layers */
+    nest_ps link;     /* least transfer of it; 0 with several widths */
+    /* NULL unless an override weighs the parts of loads; as in nest_cost_table, of one width. */
+    const struct nest_load_rule (*load)[2][2];
 };
 
 /* The least that a layer adds to the load of a stage, by a mode. */
 nest_ps nest_bounds_time(const struct nest_bound *bound, enum nest_recompute mode,
                          const struct nest_layer_cost *cost);
 
-void nest_bound_family(const struct nest_bounds *bounds, const struct nest_family *family,
+/* False when memory is out. */
+bool nest_bound_family(const struct nest_bounds *bounds, const struct nest_family *family,
                        struct nest_bound *out);
 
-/* Bounds every family of the space, once. False: memory is out. */
-bool nest_bounds_fill(struct nest_bounds *bounds);
+/* The same of a family of the space, worked out once. NULL when memory is out. */
+const struct nest_bound *nest_bounds_of(const struct nest_bounds *bounds, int family);
+
+/* Works out all of them. False when memory is out. */
+bool nest_bounds_fill(const struct nest_bounds *bounds);
+
+/* Least step time of any plan of the group's families: every layer with experts divided as suits it
+ * best, and no traffic between them. Not with overrides, nor of several widths; 0 then. False when
+ * memory is out. */
+bool nest_bound_group(const struct nest_bounds *bounds, const struct nest_group *group,
+                      nest_ps *least);
 
 /* Least step time of any plan of the family: M * max(total / most stages, largest) over its dp. */
 nest_ps nest_bound_least(const struct nest_bounds *bounds, const struct nest_family *family,

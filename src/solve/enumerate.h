@@ -1,8 +1,8 @@
 /* Which strategies there are.
  *
- * The space is a tree: a family (tp, cp, ep, etp, sp, micro batch) holds grids (dp, pp, v), a grid
- * holds strategies (zero, shard, dp_in). A pin replaces the default candidates by its ranges; free,
- * they are
+ * The space is a tree: a group of families (tp, cp, sp, micro batch) holds families (ep, etp), a
+ * family grids (dp, pp, v), a grid strategies (zero, shard, dp_in). A pin replaces the default
+ * candidates by its ranges; free, they are
  *
  *   tp            divisors of the heads up to 64 (profiles: the widths measured)
  *   cp            1, 2, 4, 8, 16
@@ -38,6 +38,12 @@ struct nest_family {
     const int64_t *dp; /* ascending; legal for the family with pp = 1 */
 };
 
+/* Families that differ in ep and etp alone: neighbours in the list. */
+struct nest_group {
+    int first, count;
+    struct nest_family whole; /* one for all: the largest ep and every dp that any may have */
+};
+
 /* A number of stages that the pins and the model allow. */
 struct nest_depth {
     int pp;
@@ -49,6 +55,8 @@ struct nest_space {
     const struct nest_problem *problem;
     int families;
     struct nest_family *family;
+    int groups;
+    struct nest_group *group; /* every family is in one */
     int modes;
     enum nest_recompute mode[NEST_RECOMPUTES]; /* ascending */
     int lead, trail;                           /* layers in front of and behind the blocks */

@@ -1,6 +1,7 @@
 #include "solve/families.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "plan/rules.h"
 
@@ -17,7 +18,7 @@ struct maker {
     const struct nest_problem *problem;
     struct nest_arena *arena;
     struct nest_space *space;
-    int capacity;
+    int capacity, group_capacity;
     bool failed;
     struct values tp, cp, ep, etp, micro_batch, dp;
     int64_t strategies[CANDIDATES_MAX]; /* [dp] of a family with that dp; -1 until counted */
@@ -143,8 +144,8 @@ static bool append_family(struct maker *m, const struct nest_family *family)
             m->failed = true;
             return false;
         }
-        for (int i = 0; i < m->space->families; i++) {
-            grown[i] = m->space->family[i];
+        if (m->space->families > 0) {
+            memcpy(grown, m->space->family, (size_t)m->space->families * sizeof *grown);
         }
         m->space->family = grown;
         m->capacity = capacity;
@@ -239,9 +240,48 @@ static void list_dp(struct maker *m, const struct nest_family *family)
     m->dp.count = kept;
 }
 
-/* Families of one tp, cp, sp and micro batch: over ep and etp. */
-static void make_groups(struct maker *m, struct nest_family family)
+static struct nest_group *append_group(struct maker *m)
 {
+    struct nest_space *space = m->space;
+    if (space->groups == m->group_capacity) {
+        const int capacity = m->group_capacity ? 2 * m->group_capacity : 64;
+        struct nest_group *grown = NEST_NEW(m->arena, struct nest_group, capacity);
+        if (!grown) {
+            return NULL;
+        }
+        if (space->groups > 0) {
+            memcpy(grown, space->group, (size_t)space->groups * sizeof *grown);
+        }
+        space->group = grown;
+        m->group_capacity = capacity;
+    }
+    return &space->group[space->groups++];
+}
+
+/* Makes a group of the families from first on, if there are any. */
+static void keep_group(struct maker *m, const struct nest_family *family, int first)
+{
+    const int count = m->space->families - first;
+    struct nest_group *group = count > 0 ? append_group(m) : NULL;
+    int64_t *dp = group ? NEST_NEW(m->arena, int64_t, m->dp.count) : NULL;
+    if (!dp) {
+        m->failed = m->failed || count > 0;
+        return;
+    }
+    memcpy(dp, m->dp.value, (size_t)m->dp.count * sizeof *dp);
+    *group = (struct nest_group){.first = first, .count = count, .whole = *family};
+    group->whole.dp = dp;
+    group->whole.dps = m->dp.count;
+    for (int i = first; i < m->space->families; i++) {
+        const int64_t ep = m->space->family[i].strategy.ep;
+        group->whole.strategy.ep = ep > group->whole.strategy.ep ? ep : group->whole.strategy.ep;
+    }
+}
+
+/* Families of one tp, cp, sp and micro batch: over ep and etp. */
+static void make_group(struct maker *m, struct nest_family family)
+{
+    const int first = m->space->families;
     list_dp(m, &family);
     for (int e = 0; e < m->ep.count; e++) {
         for (int t = 0; t < m->etp.count; t++) {
@@ -254,6 +294,8 @@ static void make_groups(struct maker *m, struct nest_family family)
             }
         }
     }
+    family.strategy.ep = family.strategy.etp = 1;
+    keep_group(m, &family, first);
 }
 
 /* Families of one tp and cp. Neighbours in the list differ in ep and etp: most layers cost the same
@@ -269,7 +311,7 @@ static void make_families(struct maker *m, struct nest_family family)
         for (int b = 0; b < m->micro_batch.count && allows(m->problem, NEST_PIN_SP, sp); b++) {
             family.strategy.sp = sp != 0;
             family.strategy.micro_batch = m->micro_batch.value[b];
-            make_groups(m, family);
+            make_group(m, family);
         }
     }
 }

@@ -9,6 +9,7 @@
 
 /* What is chosen. Each level knows what those before it know. */
 enum nest_node_level {
+    NEST_NODE_GROUP,
     NEST_NODE_FAMILY,
     NEST_NODE_DP,
     NEST_NODE_GRID,     /* pp and v */
@@ -22,8 +23,8 @@ struct nest_node {
     int64_t number; /* order of birth: breaks ties */
     int64_t dp_in;  /* dp while the order is open */
     int64_t shard;
-    int family;
-    int dp; /* index in the family's list */
+    int family; /* index; of a group, its own */
+    int dp;     /* index in the family's list */
     int pp, virtual_stages;
     int selection;
     uint8_t level; /* enum nest_node_level */

@@ -13,7 +13,7 @@ enum { HINT_MAX = 600 };
 
 struct explanation {
     const struct nest_problem *problem;
-    struct nest_bounds *bounds;
+    const struct nest_bounds *bounds;
     struct nest_solve_options options;
     struct nest_errors *errors;
     struct nest_arena scratch; /* of one relaxed search */
@@ -170,8 +170,8 @@ static void explain_memory(struct explanation *e)
     nest_arena_free(&arena);
 }
 
-void nest_explain_infeasible(struct nest_bounds *bounds, const struct nest_solve_options *options,
-                             struct nest_errors *errors)
+void nest_explain_infeasible(const struct nest_bounds *bounds,
+                             const struct nest_solve_options *options, struct nest_errors *errors)
 {
     const struct nest_space *space = bounds->space;
     struct explanation e = {.problem = space->problem, .bounds = bounds, .errors = errors};

@@ -9,7 +9,7 @@
  * strategy is legal, else the memory that is missing, on which stage of which plan. Its hint lists
  * each pin whose freeing alone makes some plan feasible, and the value that the plan then takes.
  * Solves a few relaxed problems for that; gives up on what options->cancel interrupts. */
-void nest_explain_infeasible(struct nest_bounds *bounds, const struct nest_solve_options *options,
-                             struct nest_errors *errors);
+void nest_explain_infeasible(const struct nest_bounds *bounds,
+                             const struct nest_solve_options *options, struct nest_errors *errors);
 
 #endif

@@ -155,8 +155,9 @@ static bool visit_sharding(void *context, const struct nest_strategy *strategy)
     struct scan *scan = context;
     const struct nest_space *space = scan->bounds->space;
     struct nest_room room;
-    nest_room_measure(scan->bounds, &space->family[scan->family],
-                      &scan->bounds->family[scan->family], strategy, NEST_KNOWS_STATE, 0, &room);
+    nest_room_begin(scan->bounds, &space->family[scan->family], &scan->bounds->family[scan->family],
+                    strategy, NEST_KNOWS_SHARDING, 0, &room);
+    nest_room_measure(scan->bounds, NEST_MEASURE_MEMORY | NEST_MEASURE_ENDS, &room);
     if (holds(scan, &room, most_wanted(scan))) {
         const struct candidate candidate = {.more = least_more(scan, &room),
                                             .number = scan->number++,
@@ -206,8 +207,9 @@ static enum nest_status scan_space(struct scan *scan, const struct nest_solve_op
             thinnest.dp_in = family->dp[d];
             thinnest.shard = thinnest.dp_in * thinnest.cp;
             thinnest.zero = NEST_ZEROS - 1;
-            nest_room_measure(scan->bounds, family, &scan->bounds->family[f], &thinnest,
-                              NEST_KNOWS_DP, 0, &scan->room);
+            nest_room_begin(scan->bounds, family, &scan->bounds->family[f], &thinnest,
+                            NEST_KNOWS_DP, 0, &scan->room);
+            nest_room_measure(scan->bounds, NEST_MEASURE_MEMORY | NEST_MEASURE_ENDS, &scan->room);
             (void)nest_space_each_stages(space, family, family->dp[d], visit_stages, scan);
         }
     }
@@ -314,7 +316,7 @@ static enum nest_status place_candidates(struct relaxed *relaxed, struct scan *s
     return NEST_OK;
 }
 
-static enum nest_status least_by_bounds(struct nest_bounds *bounds,
+static enum nest_status least_by_bounds(const struct nest_bounds *bounds,
                                         const struct nest_solve_options *options,
                                         struct nest_arena *arena, struct nest_least *out)
 {
@@ -400,7 +402,7 @@ static bool are_telling(const struct nest_bounds *bounds)
            !problem->model->cuts;
 }
 
-enum nest_status nest_least_memory(struct nest_bounds *bounds,
+enum nest_status nest_least_memory(const struct nest_bounds *bounds,
                                    const struct nest_solve_options *options,
                                    struct nest_arena *arena, struct nest_least *out)
 {

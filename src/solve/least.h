@@ -17,7 +17,7 @@ struct nest_least {
  * memory, a graph that branches) whole searches are bisected instead. bounds are those of a space
  * in which nothing is feasible; filled where needed. out lives in arena. NEST_OK, NEST_NO when
  * there is no plan at any limit, NEST_CANCELLED, NEST_NO_MEMORY. */
-enum nest_status nest_least_memory(struct nest_bounds *bounds,
+enum nest_status nest_least_memory(const struct nest_bounds *bounds,
                                    const struct nest_solve_options *options,
                                    struct nest_arena *arena, struct nest_least *out);
 

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "cost/framework.h"
 #include "cost/interleave.h"
 #include "cost/pace.h"
 #include "cost/roofline.h"
@@ -10,12 +11,6 @@
 static nest_ps lesser(nest_ps a, nest_ps b)
 {
     return a < b ? a : b;
-}
-
-static int64_t microbatches(const struct nest_bounds *bounds, const struct nest_family *family,
-                            int64_t dp)
-{
-    return nest_problem_microbatches(&bounds->problem, family->strategy.micro_batch, dp);
 }
 
 /* ---- Measuring ---- */
@@ -69,12 +64,12 @@ static nest_ps whole_traffic(const struct nest_problem *problem, const struct ne
                              const struct nest_strategy *s, const struct nest_placement *at)
 {
     const struct nest_state_bytes bytes = nest_state_bytes(&problem->train);
-    const struct part dense = {problem, (double)bound->work.dense, bound->bulk};
-    const struct part expert = {problem, (double)bound->work.expert, bound->bulk};
+    const struct part dense = {problem, (double)bound->work->dense, bound->bulk};
+    const struct part expert = {problem, (double)bound->work->expert, bound->bulk};
     const double gradient = (double)bytes.gradient;
     const double weight = (double)bytes.gathered;
     nest_ps traffic = 0;
-    if (bound->composed) {
+    if (bound->load) {
         return 0; /* the load need not hide it */
     }
     if (s->zero == 0) {
@@ -149,35 +144,32 @@ static void measure_layer(const struct nest_problem *problem, const struct nest_
 
 /* What a device keeps of the layers outside the bulk. */
 static void measure_ends(const struct nest_problem *problem, const struct nest_space *space,
-                         const struct nest_bound *bound, const struct nest_strategy *strategy,
                          struct nest_room *out)
 {
+    const struct nest_bound *bound = out->bound;
+    const struct nest_strategy *strategy = &out->strategy;
     struct footprint end;
     if (bound->has_first) {
-        measure_layer(problem, space, &bound->first, strategy, &end);
+        measure_layer(problem, space, bound->first, strategy, &end);
         out->first_state = end.state;
     }
     if (bound->has_last) {
-        measure_layer(problem, space, &bound->last, strategy, &end);
+        measure_layer(problem, space, bound->last, strategy, &end);
         out->last_state = end.state;
         out->last_peak = end.logits;
     }
 }
 
 /* What bulk layers keep in memory, wherever they are. gathers: the strategy's ZeRO stage is the one
- * meant; else another one may gather less. ends: and what the other layers keep, else nothing. */
+ * meant; else another one may gather less. */
 static void measure_memory(const struct nest_problem *problem, const struct nest_space *space,
-                           const struct nest_bound *bound, const struct nest_strategy *strategy,
-                           bool gathers, bool ends, struct nest_room *out)
+                           bool gathers, struct nest_room *out)
 {
     struct nest_reserve reserve;
     struct footprint layer;
-    nest_reserve_of(problem, strategy, &reserve);
+    nest_reserve_of(problem, &out->strategy, &reserve);
     out->limit = problem->memory_limit - reserve.base;
-    if (ends) {
-        measure_ends(problem, space, bound, strategy, out);
-    }
-    measure_layer(problem, space, &bound->work, strategy, &layer);
+    measure_layer(problem, space, out->bound->work, &out->strategy, &layer);
     out->state = layer.state;
     for (int m = 0; m < space->modes; m++) {
         out->activations[m] = layer.activations[m];
@@ -185,20 +177,69 @@ static void measure_memory(const struct nest_problem *problem, const struct nest
     }
 }
 
-/* Prices one bulk layer on the problem's cluster at a place. */
+/* Whether a layer's computing may hide ZeRO's traffic and other traffic at the same time. */
+static bool hides_twice(const struct nest_problem *problem, const struct nest_strategy *s)
+{
+    const struct nest_overlap_spec *knob = &problem->overlap;
+    const bool tp = knob->tp > 0 || nest_framework_traits(problem->train.framework).async_tp;
+    return s->zero >= 2 && ((s->cp > 1 && knob->cp > 0) || (s->tp > 1 && tp) ||
+                            (problem->model->spec->experts > 1 && knob->ep > 0));
+}
+
+/* The strategy to take the times of. On a mixed cluster they are those of the best device: a slower
+ * one computes longer and hides more, and where it hides two things at once both together may take
+ * less there. Then ZeRO's traffic is left out. */
+static struct nest_strategy timed(const struct nest_problem *problem, const struct nest_strategy *s)
+{
+    struct nest_strategy strategy = *s;
+    if (problem->cluster->mixed && hides_twice(problem, s)) {
+        strategy.zero = 1;
+    }
+    return strategy;
+}
+
+/* A layer at the end of the model, by its cheapest recompute mode: with ZeRO's traffic, which the
+ * family does not know. A tied one may share parameters with the other end, and so their traffic.
+ */
+static nest_ps end_time(const struct nest_problem *problem, const struct nest_space *space,
+                        const struct nest_placement *placement, const struct nest_layer_work *work,
+                        nest_ps least, const struct nest_room *room)
+{
+    const struct nest_strategy strategy = timed(problem, &room->strategy);
+    struct nest_layer_cost cost[NEST_RECOMPUTES];
+    nest_ps time = NEST_PS_MAX;
+    if (problem->model->spec->tied || strategy.zero < 2) {
+        return least;
+    }
+    nest_layer_price_modes(problem, work, &strategy, placement, cost);
+    for (int m = 0; m < space->modes; m++) {
+        const enum nest_recompute mode = space->mode[m];
+        time = lesser(time, nest_bounds_time(room->bound, mode, &cost[mode]));
+    }
+    return time > least ? time : least;
+}
+
+/* Prices one bulk layer, and those at the ends, on the problem's cluster at a place. */
 static void measure_time(const struct nest_problem *problem, const struct nest_bounds *bounds,
-                         const struct nest_bound *bound, const struct nest_strategy *strategy,
                          const struct nest_placement *placement, struct nest_room *out)
 {
     const struct nest_space *space = bounds->space;
+    const struct nest_bound *bound = out->bound;
+    const struct nest_strategy strategy = timed(problem, &out->strategy);
     struct nest_layer_cost cost[NEST_RECOMPUTES];
-    nest_layer_price_modes(problem, &bound->work, strategy, placement, cost);
+    nest_layer_price_modes(problem, bound->work, &strategy, placement, cost);
     for (int m = 0; m < space->modes; m++) {
         const struct nest_layer_cost *one = &cost[space->mode[m]];
         out->time[m] = nest_bounds_time(bound, space->mode[m], one);
         out->forward = one->fw;
     }
-    out->traffic = whole_traffic(problem, bound, strategy, placement);
+    out->traffic = whole_traffic(problem, bound, &out->strategy, placement);
+    if (bound->has_first) {
+        out->first = end_time(problem, space, placement, bound->first, bound->first_time, out);
+    }
+    if (bound->has_last) {
+        out->last = end_time(problem, space, placement, bound->last, bound->last_time, out);
+    }
 }
 
 /* The kind of those selected that computes fastest. */
@@ -231,9 +272,9 @@ static void raise(const struct nest_room *room, const struct nest_bounds *bounds
 }
 
 /* What a mixed cluster's kinds do to the times of a bulk layer. */
-static void measure_kinds(const struct nest_bounds *bounds, const struct nest_strategy *strategy,
-                          struct nest_room *out)
+static void measure_kinds(const struct nest_bounds *bounds, struct nest_room *out)
 {
+    const struct nest_strategy *strategy = &out->strategy;
     const struct nest_problem *problem = bounds->space->problem;
     const struct nest_cluster *cluster = problem->cluster;
     const struct nest_layer_kind *kind =
@@ -269,36 +310,61 @@ static void measure_kinds(const struct nest_bounds *bounds, const struct nest_st
     }
 }
 
-/* Totals from the times of one layer. */
-static void sum_up(const struct nest_bound *bound, struct nest_room *out)
+/* sum + count * more; saturates. */
+static nest_ps raised(nest_ps sum, int64_t count, nest_ps more)
 {
+    nest_ps all = 0;
+    if (__builtin_mul_overflow(count, more, &all) || all > NEST_PS_MAX) {
+        return NEST_PS_MAX;
+    }
+    return sum + all < NEST_PS_MAX ? sum + all : NEST_PS_MAX;
+}
+
+static nest_ps larger(nest_ps a, nest_ps b)
+{
+    return a > b ? a : b;
+}
+
+/* Totals from the times of one layer and of those at the ends. */
+static void sum_up(struct nest_room *out)
+{
+    const struct nest_bound *bound = out->bound;
     nest_ps now = NEST_PS_MAX;
     nest_ps before = NEST_PS_MAX;
     for (int m = 0; m < out->modes; m++) {
         now = lesser(now, out->time[m]);
         before = lesser(before, bound->bulk_time[m]);
     }
-    nest_ps more = 0;
-    const bool endless = bound->total >= NEST_PS_MAX || now >= NEST_PS_MAX ||
-                         __builtin_mul_overflow(bound->bulk, now - before, &more) ||
-                         more > NEST_PS_MAX;
-    out->total = endless ? NEST_PS_MAX : bound->total + more;
-    out->largest = bound->largest > now ? bound->largest : now;
+    const nest_ps first = out->first - bound->first_time;
+    const nest_ps last = out->last - bound->last_time;
+    out->total = raised(raised(raised(bound->total, bound->bulk, now - before), 1, first), 1, last);
+    out->front = bound->front > 0 ? raised(bound->front, 1, first) : 0;
+    out->back = bound->back > 0 ? raised(bound->back, 1, last) : 0;
+    out->largest = larger(larger(bound->largest, now), larger(out->first, out->last));
 }
 
-static struct nest_room empty_room(const struct nest_bounds *bounds,
-                                   const struct nest_family *family, const struct nest_bound *bound,
-                                   const struct nest_strategy *strategy)
+void nest_room_begin(const struct nest_bounds *bounds, const struct nest_family *family,
+                     const struct nest_bound *bound, const struct nest_strategy *strategy,
+                     enum nest_knowledge knowledge, int pp, struct nest_room *out)
 {
-    return (struct nest_room){
+    *out = (struct nest_room){
         .bound = bound,
         .strategy = *strategy,
+        .knowledge = knowledge,
+        .pp = pp,
+        .measured = family->widths > 1 ? NEST_MEASURE_ALL : 0,
         .modes = bounds->space->modes,
-        .microbatches = microbatches(bounds, family, nest_strategy_dp(strategy)),
+        .microbatches = nest_problem_microbatches(&bounds->problem, family->strategy.micro_batch,
+                                                  nest_strategy_dp(strategy)),
         .total = bound->total,
         .largest = bound->largest,
+        .front = bound->front,
+        .back = bound->back,
+        .first = bound->first_time,
+        .last = bound->last_time,
         .link = bound->link,
     };
+    memcpy(out->time, bound->bulk_time, sizeof out->time);
 }
 
 /* A stage's link once the width of its copies is known. */
@@ -306,45 +372,91 @@ static nest_ps ordered_link(const struct nest_bounds *bounds, const struct nest_
                             const struct nest_strategy *strategy)
 {
     return strategy->dp_in == 1 || bound->link == 0 ? bound->link
-           : bound->composed
-               ? 0
-               : nest_bounds_link(bounds, nest_strategy_width(strategy) * strategy->dp_in,
-                                  bound->boundary);
+           : bound->load                            ? 0
+                         : nest_bounds_link(bounds, nest_strategy_width(strategy) * strategy->dp_in,
+                                            bound->boundary);
 }
 
-void nest_room_measure(const struct nest_bounds *bounds, const struct nest_family *family,
-                       const struct nest_bound *bound, const struct nest_strategy *strategy,
-                       enum nest_knowledge knowledge, int pp, struct nest_room *out)
+void nest_room_place(const struct nest_bounds *bounds, const struct nest_room *room,
+                     struct nest_placement *out)
 {
-    struct nest_placement placement;
-    *out = empty_room(bounds, family, bound, strategy);
-    if (family->widths > 1) {
-        return;
+    nest_bounds_place(bounds, &room->strategy, room->knowledge == NEST_KNOWS_ORDER ? room->pp : 0,
+                      out);
+}
+
+/* What an order brings besides its communicators. */
+static void measure_order(const struct nest_bounds *bounds, struct nest_room *room)
+{
+    const struct nest_problem *problem = bounds->space->problem;
+    room->link = room->pp > 1 ? ordered_link(bounds, room->bound, &room->strategy) : room->link;
+    if (problem->cluster->mixed && problem->overrides == NULL) {
+        measure_kinds(bounds, room);
     }
-    if (knowledge == NEST_KNOWS_DP && bounds->asks_memory) {
-        /* The lightest sharding is anyone's guess. */
-        memcpy(out->time, bound->bulk_time, sizeof out->time);
-        return;
+}
+
+void nest_room_measure_time(const struct nest_bounds *bounds,
+                            const struct nest_placement *placement, struct nest_room *room)
+{
+    measure_time(&bounds->timing, bounds, placement, room);
+    sum_up(room);
+    if (room->knowledge == NEST_KNOWS_ORDER) {
+        measure_order(bounds, room);
     }
-    /* A script is asked for few layers first: most shardings are refused by the bulk alone. */
-    measure_memory(&bounds->problem, bounds->space, bound, strategy, knowledge != NEST_KNOWS_DP,
-                   knowledge != NEST_KNOWS_STATE || !bounds->asks_memory, out);
-    if (knowledge <= NEST_KNOWS_STATE) {
-        for (int m = 0; m < out->modes; m++) {
-            out->time[m] = bound->bulk_time[m];
-        }
-        return;
+    room->measured |= NEST_MEASURE_TIME;
+}
+
+void nest_room_retime(const struct nest_bounds *bounds, const struct nest_room *like,
+                      struct nest_room *room)
+{
+    memcpy(room->time, like->time, sizeof room->time);
+    room->forward = like->forward;
+    room->traffic = like->traffic;
+    room->first = like->first;
+    room->last = like->last;
+    sum_up(room);
+    measure_order(bounds, room);
+    room->measured |= NEST_MEASURE_TIME;
+}
+
+void nest_room_measure(const struct nest_bounds *bounds, unsigned parts, struct nest_room *room)
+{
+    const unsigned missing = parts & ~room->measured;
+    const bool any = room->knowledge == NEST_KNOWS_DP; /* ZeRO stage */
+    room->measured |= missing;
+    /* Which sharding is the lightest a script may decide. */
+    if ((missing & NEST_MEASURE_MEMORY) && !(any && bounds->asks_memory)) {
+        measure_memory(&bounds->problem, bounds->space, !any, room);
     }
-    nest_bounds_place(bounds, strategy, knowledge == NEST_KNOWS_ORDER ? pp : 0, &placement);
-    measure_time(&bounds->timing, bounds, bound, strategy, &placement, out);
-    if (knowledge == NEST_KNOWS_ORDER && pp > 1) {
-        out->link = ordered_link(bounds, bound, strategy);
+    if ((missing & NEST_MEASURE_ENDS) && !(any && bounds->asks_memory)) {
+        measure_ends(&bounds->problem, bounds->space, room);
     }
-    sum_up(bound, out);
-    if (knowledge == NEST_KNOWS_ORDER && bounds->space->problem->cluster->mixed &&
-        bounds->space->problem->overrides == NULL) {
-        measure_kinds(bounds, strategy, out);
+    if ((missing & NEST_MEASURE_TIME) && !any) {
+        struct nest_placement placement;
+        nest_room_place(bounds, room, &placement);
+        nest_room_measure_time(bounds, &placement, room);
     }
+}
+
+/* The levels of the devices that a strategy selects, at their best: a ring of fewer groups is a
+ * whole one. */
+static const struct nest_problem *select_devices(const struct nest_problem *problem, int selection,
+                                                 struct nest_problem *selected,
+                                                 struct nest_cluster *cluster)
+{
+    const struct nest_cluster *whole = problem->cluster;
+    if (selection == 0) {
+        return problem;
+    }
+    *cluster = *nest_cluster_selected(whole, selection);
+    for (int l = 0; l < whole->levels; l++) {
+        cluster->level[l].bandwidth = whole->level[l].bandwidth;
+        cluster->level[l].latency = whole->level[l].latency;
+        cluster->level[l].oversubscription = whole->level[l].oversubscription;
+    }
+    cluster->device = whole->device;
+    *selected = *problem;
+    selected->cluster = cluster;
+    return selected;
 }
 
 void nest_room_measure_placed(const struct nest_bounds *bounds, const struct nest_family *family,
@@ -353,21 +465,29 @@ void nest_room_measure_placed(const struct nest_bounds *bounds, const struct nes
                               struct nest_room *out)
 {
     const struct nest_space *space = bounds->space;
-    *out = empty_room(bounds, family, bound, strategy);
+    struct nest_problem selected;
+    struct nest_cluster cluster;
+    const struct nest_problem *problem =
+        select_devices(space->problem, strategy->selection, &selected, &cluster);
+    nest_room_begin(bounds, family, bound, strategy, NEST_KNOWS_ORDER, 0, out);
     out->link = ordered_link(bounds, bound, strategy);
-    measure_memory(space->problem, space, bound, strategy, true, true, out);
+    out->measured = NEST_MEASURE_ALL;
+    measure_memory(space->problem, space, true, out);
+    measure_ends(space->problem, space, out);
     for (int i = 0; i < places; i++) {
         struct nest_room one = *out;
-        measure_time(space->problem, bounds, bound, strategy, &placement[i], i == 0 ? out : &one);
+        measure_time(problem, bounds, &placement[i], i == 0 ? out : &one);
         for (int m = 0; i > 0 && m < space->modes; m++) {
             out->time[m] = lesser(out->time[m], one.time[m]);
         }
         if (i > 0) {
             out->traffic = lesser(out->traffic, one.traffic);
             out->forward = lesser(out->forward, one.forward);
+            out->first = lesser(out->first, one.first);
+            out->last = lesser(out->last, one.last);
         }
     }
-    sum_up(bound, out);
+    sum_up(out);
 }
 
 /* ---- Bounds ---- */
@@ -474,8 +594,8 @@ static int64_t taken(const struct fitting *f, int stage, bool slow, nest_ps b)
 {
     const int pp = f->grid->pp;
     const int sides = (stage > 0) + (stage < pp - 1);
-    const nest_ps in_front = f->room->bound->front - stage * b;
-    const nest_ps behind = f->room->bound->back - (pp - 1 - stage) * b;
+    const nest_ps in_front = f->room->front - stage * b;
+    const nest_ps behind = f->room->back - (pp - 1 - stage) * b;
     const nest_ps time =
         b - sides * f->link - (in_front > 0 ? in_front : 0) - (behind > 0 ? behind : 0);
     int64_t most = 0;
@@ -500,7 +620,7 @@ static int64_t taken_first(const struct fitting *f, nest_ps b)
 }
 
 /* Columns for which a stage between others has time within b. */
-static int64_t timed(const struct fitting *f, nest_ps b)
+static int64_t most_timed(const struct fitting *f, nest_ps b)
 {
     int64_t most = 0;
     for (int m = 0; m < f->room->modes && b > 2 * f->link; m++) {
@@ -521,10 +641,10 @@ static int64_t left_to_first(const struct fitting *f, nest_ps b)
     const int between = f->grid->pp - 2;
     int64_t left = f->columns;
     int64_t gain = 0;
-    if (!mixed && between > 0 && f->room->bound->front <= b && f->room->bound->back <= b) {
+    if (!mixed && between > 0 && f->room->front <= b && f->room->back <= b) {
         const int64_t second = taken(f, 1, false, b);
         const int64_t behind = left - taken(f, between + 1, false, b);
-        if (behind <= 0 || second == timed(f, b) || second * between >= behind) {
+        if (behind <= 0 || second == most_timed(f, b) || second * between >= behind) {
             left = second < behind ? behind - second * between : 0;
             return left > 0 ? left : 0;
         }
@@ -562,7 +682,7 @@ static nest_ps step_with(const struct fitting *f, nest_ps b, nest_ps tail)
     return f->frame.rule.refused ? NEST_PS_MAX : nest_step_time(&f->frame, step, 0);
 }
 
-/* With several widths nothing but time is measured. */
+/* Not of several widths, and not where a script decides on the lightest state. */
 static bool knows_memory(const struct nest_room *room)
 {
     return room->memory[0] != 0 || room->state != 0;
@@ -685,7 +805,7 @@ static nest_ps least_busy(const struct fitting *f)
     return low;
 }
 
-enum { COARSE = 16, FINE = 256 };
+enum { COARSE = 16, FINE = 64 };
 
 nest_ps nest_room_sharp(const struct nest_bounds *bounds, const struct nest_room *room,
                         const struct nest_grid *grid, nest_ps limit)

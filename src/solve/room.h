@@ -17,13 +17,33 @@
 
 #include "solve/bound.h"
 
+/* What is known of a strategy and of where its groups lie. */
+enum nest_knowledge {
+    NEST_KNOWS_DP,       /* dp and the least state that any ZeRO stage keeps: no traffic counts */
+    NEST_KNOWS_SHARDING, /* zero and shard group, not the order */
+    NEST_KNOWS_ORDER     /* everything but the span */
+};
+
+/* What is measured of a room: the memory of the bulk, the memory of the layers at the ends, times.
+ * Times that are not are the family's least; memory that is not is none. */
+enum nest_measure {
+    NEST_MEASURE_MEMORY = 1,
+    NEST_MEASURE_ENDS = 2,
+    NEST_MEASURE_TIME = 4,
+    NEST_MEASURE_ALL = 7
+};
+
 /* Once dp and the sharding are chosen. */
 struct nest_room {
     const struct nest_bound *bound;
     struct nest_strategy strategy; /* as far as it is known */
+    enum nest_knowledge knowledge;
+    int pp;            /* with NEST_KNOWS_ORDER */
+    unsigned measured; /* of enum nest_measure */
     int modes;
     int64_t microbatches;
-    nest_ps total, largest;               /* as in nest_bound */
+    nest_ps total, largest, front, back;  /* as in nest_bound */
+    nest_ps first, last;                  /* of the layers at the ends, outside the bulk */
     nest_ps time[NEST_RECOMPUTES];        /* of one bulk layer */
     nest_ps forward;                      /* of it: the forward pass */
     nest_ps link;                         /* one transfer to or from a neighbour */
@@ -41,19 +61,26 @@ struct nest_room {
     nest_ps slow[NEST_RECOMPUTES];
 };
 
-/* What is known of where a strategy's groups lie. */
-enum nest_knowledge {
-    NEST_KNOWS_DP,       /* dp and the least state that any ZeRO stage keeps: no traffic counts */
-    NEST_KNOWS_STATE,    /* zero and shard group, looking at memory alone: cheap to measure */
-    NEST_KNOWS_SHARDING, /* zero and shard group, not the order */
-    NEST_KNOWS_ORDER     /* everything but the span */
-};
+/* A room of which nothing is measured. strategy: dp_in * dp_out is dp; zero and shard are those
+ * whose state is to be kept. pp is used for NEST_KNOWS_ORDER alone. */
+void nest_room_begin(const struct nest_bounds *bounds, const struct nest_family *family,
+                     const struct nest_bound *bound, const struct nest_strategy *strategy,
+                     enum nest_knowledge knowledge, int pp, struct nest_room *out);
 
-/* strategy: dp_in * dp_out is dp; zero and shard are those whose state is to be kept. pp is used
- * for NEST_KNOWS_ORDER alone. */
-void nest_room_measure(const struct nest_bounds *bounds, const struct nest_family *family,
-                       const struct nest_bound *bound, const struct nest_strategy *strategy,
-                       enum nest_knowledge knowledge, int pp, struct nest_room *out);
+/* Measures what of it is not yet, where it can be: of several widths nothing is. */
+void nest_room_measure(const struct nest_bounds *bounds, unsigned parts, struct nest_room *room);
+
+/* The least communicators of the room's strategy, and its times with them: what measuring the time
+ * consists of. */
+void nest_room_place(const struct nest_bounds *bounds, const struct nest_room *room,
+                     struct nest_placement *out);
+void nest_room_measure_time(const struct nest_bounds *bounds,
+                            const struct nest_placement *placement, struct nest_room *room);
+
+/* The times of `like`, whose strategy differs in the order alone and whose least communicators are
+ * the same. */
+void nest_room_retime(const struct nest_bounds *bounds, const struct nest_room *like,
+                      struct nest_room *room);
 
 /* The same with communicators placed as they will be; the least of several places. Real costs. */
 void nest_room_measure_placed(const struct nest_bounds *bounds, const struct nest_family *family,

@@ -16,8 +16,15 @@ struct slot {
     struct nest_room room;
 };
 
+/* The order that was measured last. */
+struct last_order {
+    struct nest_placement placement;
+    struct nest_room room; /* of no strategy before the first one */
+};
+
 struct nest_rooms {
     int bits;
+    struct last_order last;
     struct slot slot[]; /* [2^bits] each key where its hash falls; the newest stays */
 };
 
@@ -50,10 +57,36 @@ static uint64_t hash_of(const struct key *key)
     return hash;
 }
 
+/* Strategies that differ in nothing but the order of replicas, on the same devices. */
+static bool differ_in_order(const struct nest_strategy *a, const struct nest_strategy *b)
+{
+    return a->tp == b->tp && a->cp == b->cp && a->ep == b->ep && a->etp == b->etp &&
+           a->sp == b->sp && a->micro_batch == b->micro_batch && a->zero == b->zero &&
+           a->shard == b->shard && a->selection == b->selection;
+}
+
+/* Many orders of one sharding have the same least communicators: their times are those of the one
+ * before, but for the link. */
+static void measure_order(struct nest_rooms *rooms, const struct nest_bounds *bounds,
+                          struct nest_room *room)
+{
+    struct last_order *last = &rooms->last;
+    struct nest_placement placement;
+    nest_room_place(bounds, room, &placement);
+    if (differ_in_order(&last->room.strategy, &room->strategy) &&
+        memcmp(&last->placement, &placement, sizeof placement) == 0) {
+        nest_room_retime(bounds, &last->room, room);
+        return;
+    }
+    nest_room_measure_time(bounds, &placement, room);
+    last->placement = placement;
+    last->room = *room;
+}
+
 const struct nest_room *nest_rooms_get(struct nest_rooms *rooms, const struct nest_bounds *bounds,
                                        int family, const struct nest_bound *bound,
                                        const struct nest_strategy *s, enum nest_knowledge knowledge,
-                                       int pp)
+                                       int pp, unsigned parts)
 {
     const bool ordered = knowledge == NEST_KNOWS_ORDER;
     const struct key key = {family,
@@ -66,8 +99,12 @@ const struct nest_room *nest_rooms_get(struct nest_rooms *rooms, const struct ne
     struct slot *slot = &rooms->slot[hash_of(&key) >> (64 - rooms->bits)];
     if (memcmp(&slot->key, &key, sizeof key) != 0) {
         slot->key = key;
-        nest_room_measure(bounds, &bounds->space->family[family], bound, s, knowledge, pp,
-                          &slot->room);
+        nest_room_begin(bounds, &bounds->space->family[family], bound, s, knowledge, pp,
+                        &slot->room);
     }
+    if (ordered && (parts & ~slot->room.measured & NEST_MEASURE_TIME)) {
+        measure_order(rooms, bounds, &slot->room);
+    }
+    nest_room_measure(bounds, parts, &slot->room);
     return &slot->room;
 }

@@ -11,11 +11,11 @@ struct nest_rooms;
 struct nest_rooms *nest_rooms_create(int families);
 void nest_rooms_free(struct nest_rooms *rooms);
 
-/* nest_room_measure of the space's family of that index; bound is the family's. Valid until the
- * next call. */
+/* The room of a strategy of the space's family of that index, with the parts measured (enum
+ * nest_measure); bound is the family's. Valid until the next call. */
 const struct nest_room *nest_rooms_get(struct nest_rooms *rooms, const struct nest_bounds *bounds,
                                        int family, const struct nest_bound *bound,
                                        const struct nest_strategy *strategy,
-                                       enum nest_knowledge knowledge, int pp);
+                                       enum nest_knowledge knowledge, int pp, unsigned parts);
 
 #endif

@@ -12,8 +12,7 @@ struct search {
     const struct nest_space *space;
     const struct nest_solve_options *options;
     nest_ps limit; /* asked for by the caller */
-    struct nest_bounds *bounds;
-    const struct nest_bound *bound; /* [families]; NULL without bounds */
+    const struct nest_bounds *bounds;
     struct nest_frontier frontier;
     struct nest_best best;
     int dives;   /* whole strategies solved without a plan, until DIVES */
@@ -96,14 +95,6 @@ static bool knows_sharding(const struct search *s)
     return !s->options->exhaustive && !s->space->problem->allow_stage_zero;
 }
 
-static void measure(const struct search *s, const struct nest_node *node,
-                    const struct nest_strategy *strategy, enum nest_knowledge knowledge,
-                    struct nest_room *out)
-{
-    nest_room_measure(s->bounds, &s->space->family[node->family], &s->bound[node->family], strategy,
-                      knowledge, node->pp, out);
-}
-
 /* The room of a dp under the lightest sharding. */
 static void measure_dp(const struct search *s, const struct nest_node *node, struct nest_room *out)
 {
@@ -112,7 +103,9 @@ static void measure_dp(const struct search *s, const struct nest_node *node, str
     thinnest.shard = node->dp_in * thinnest.cp;
     thinnest.zero = NEST_ZEROS - 1;
     if (!s->options->exhaustive) {
-        measure(s, node, &thinnest, NEST_KNOWS_DP, out);
+        nest_room_begin(s->bounds, &s->space->family[node->family],
+                        &s->bounds->family[node->family], &thinnest, NEST_KNOWS_DP, 0, out);
+        nest_room_measure(s->bounds, NEST_MEASURE_ALL, out);
     }
 }
 
@@ -151,6 +144,24 @@ static void each_grid(struct search *s, const struct nest_node *node,
     (void)nest_space_each_stages(s->space, family, family->dp[node->dp], visit, s);
 }
 
+static void expand_group(struct search *s, const struct nest_node *node)
+{
+    const struct nest_group *group = &s->space->group[node->family];
+    for (int i = group->first; i < group->first + group->count; i++) {
+        const struct nest_family *family = &s->space->family[i];
+        struct nest_node child = {.level = NEST_NODE_FAMILY, .family = i};
+        if (!s->options->exhaustive) {
+            const struct nest_bound *bound = nest_bounds_of(s->bounds, i);
+            if (!bound) {
+                s->status = NEST_NO_MEMORY;
+                return;
+            }
+            child.bound = nest_bound_least(s->bounds, family, bound);
+        }
+        push(s, &child);
+    }
+}
+
 static void expand_family(struct search *s, const struct nest_node *family)
 {
     for (int d = 0; d < s->space->family[family->family].dps; d++) {
@@ -167,10 +178,10 @@ static void expand_family(struct search *s, const struct nest_node *family)
 
 static const struct nest_room *room_of(const struct search *s, const struct nest_node *node,
                                        const struct nest_strategy *strategy,
-                                       enum nest_knowledge knowledge)
+                                       enum nest_knowledge knowledge, unsigned parts)
 {
-    return nest_rooms_get(s->rooms, s->bounds, node->family, &s->bound[node->family], strategy,
-                          knowledge, node->pp);
+    return nest_rooms_get(s->rooms, s->bounds, node->family, &s->bounds->family[node->family],
+                          strategy, knowledge, node->pp, parts);
 }
 
 static nest_ps larger(nest_ps a, nest_ps b)
@@ -178,19 +189,20 @@ static nest_ps larger(nest_ps a, nest_ps b)
     return a > b ? a : b;
 }
 
-/* By an even split. Without times first: memory alone refuses most shardings. */
+/* By an even split. Without times first: memory alone refuses most shardings. A script is asked for
+ * few layers first: most are refused by the bulk alone. */
 static nest_ps bound_of_sharding(const struct search *s, const struct nest_node *node,
                                  const struct nest_strategy *strategy)
 {
     const struct nest_grid grid = grid_of(s, node);
     const nest_ps limit = current_limit(s);
-    struct nest_room state;
-    measure(s, node, strategy, NEST_KNOWS_STATE, &state);
-    const nest_ps bound = larger(node->bound, nest_room_even(s->bounds, &state, &grid, limit));
+    const unsigned first = NEST_MEASURE_MEMORY | (s->bounds->asks_memory ? 0 : NEST_MEASURE_ENDS);
+    const struct nest_room *room = room_of(s, node, strategy, NEST_KNOWS_SHARDING, first);
+    const nest_ps bound = larger(node->bound, nest_room_even(s->bounds, room, &grid, limit));
     if (bound > limit || bound == NEST_PS_MAX) {
         return bound;
     }
-    const struct nest_room *room = room_of(s, node, strategy, NEST_KNOWS_SHARDING);
+    room = room_of(s, node, strategy, NEST_KNOWS_SHARDING, NEST_MEASURE_ALL);
     return larger(bound, nest_room_even(s->bounds, room, &grid, limit));
 }
 
@@ -221,7 +233,7 @@ static void sharpen(const struct search *s, enum nest_knowledge knowledge, struc
     const struct nest_grid grid = grid_of(s, node);
     const struct nest_strategy strategy = strategy_of(s, node);
     if (knows_sharding(s)) {
-        const struct nest_room *room = room_of(s, node, &strategy, knowledge);
+        const struct nest_room *room = room_of(s, node, &strategy, knowledge, NEST_MEASURE_ALL);
         node->bound =
             larger(node->bound, nest_room_sharp(s->bounds, room, &grid, current_limit(s)));
     }
@@ -250,6 +262,9 @@ static bool push_strategy(void *context, const struct nest_strategy *strategy)
 static void expand(struct search *s, const struct nest_node *node)
 {
     switch ((enum nest_node_level)node->level) {
+    case NEST_NODE_GROUP:
+        expand_group(s, node);
+        break;
     case NEST_NODE_FAMILY:
         expand_family(s, node);
         break;
@@ -272,14 +287,18 @@ static void expand(struct search *s, const struct nest_node *node)
     }
 }
 
-static void push_families(struct search *s)
+static void push_groups(struct search *s)
 {
-    for (int i = 0; i < s->space->families; i++) {
-        struct nest_node node = {.level = NEST_NODE_FAMILY, .family = i};
-        if (s->bound) {
-            node.bound = nest_bound_least(s->bounds, &s->space->family[i], &s->bound[i]);
+    for (int i = 0; i < s->space->groups; i++) {
+        const struct nest_group *group = &s->space->group[i];
+        struct nest_node node = {.level = NEST_NODE_GROUP, .family = i};
+        if (group->count == 1 || s->options->exhaustive) {
+            expand_group(s, &node);
+        } else if (nest_bound_group(s->bounds, group, &node.bound)) {
+            push(s, &node);
+        } else {
+            s->status = NEST_NO_MEMORY;
         }
-        push(s, &node);
     }
 }
 
@@ -324,8 +343,8 @@ static void solve(struct search *s, struct nest_single *single, const struct nes
     pthread_mutex_unlock(&s->lock);
     const enum nest_status status =
         nest_single_solve(single, &s->space->family[node->family],
-                          s->options->exhaustive ? NULL : &s->bound[node->family], &strategy,
-                          node->pp, reach, &plan, &step);
+                          s->options->exhaustive ? NULL : &s->bounds->family[node->family],
+                          &strategy, node->pp, reach, &plan, &step);
     pthread_mutex_lock(&s->lock);
     s->working--;
     s->progress.solved += node->tries == 0;
@@ -424,16 +443,7 @@ static bool publish(const struct search *s, struct nest_arena *arena, struct nes
 static bool prepare(struct search *s)
 {
     s->rooms = nest_rooms_create(s->space->families);
-    if (!nest_best_init(&s->best, s->options->top, s->options->by_shape) || !s->rooms) {
-        return false;
-    }
-    if (!s->options->exhaustive) {
-        if (!nest_bounds_fill(s->bounds)) {
-            return false;
-        }
-        s->bound = s->bounds->family;
-    }
-    return true;
+    return nest_best_init(&s->best, s->options->top, s->options->by_shape) && s->rooms;
 }
 
 static void clean_up(struct search *s)
@@ -445,8 +455,9 @@ static void clean_up(struct search *s)
     pthread_cond_destroy(&s->changed);
 }
 
-enum nest_status nest_search(struct nest_bounds *bounds, const struct nest_solve_options *options,
-                             nest_ps limit, struct nest_arena *arena, struct nest_result *out)
+enum nest_status nest_search(const struct nest_bounds *bounds,
+                             const struct nest_solve_options *options, nest_ps limit,
+                             struct nest_arena *arena, struct nest_result *out)
 {
     const struct nest_space *space = bounds->space;
     struct search s = {.space = space, .options = options, .limit = limit, .bounds = bounds};
@@ -456,7 +467,7 @@ enum nest_status nest_search(struct nest_bounds *bounds, const struct nest_solve
     s.status = prepare(&s) ? NEST_OK : NEST_NO_MEMORY;
     if (s.status == NEST_OK) {
         s.progress.strategies = space->strategies;
-        push_families(&s);
+        push_groups(&s);
         run(&s);
     }
     s.progress.bounded = s.progress.strategies - s.progress.solved;

@@ -11,11 +11,12 @@
 #include "solve/bound.h"
 #include "solve/solve.h"
 
-/* Fills solution, count and progress of out, which live in arena. Fills bounds unless the search is
- * exhaustive; another search of the same space begins where they are. limit: plans slower than this
+/* Fills solution, count and progress of out, which live in arena. Another search of the
+ * same space finds in bounds what this one worked out. limit: plans slower than this
  * are not wanted (NEST_PS_MAX: all are). NEST_OK with at least one plan, NEST_NO, NEST_CANCELLED,
  * NEST_NO_MEMORY. */
-enum nest_status nest_search(struct nest_bounds *bounds, const struct nest_solve_options *options,
-                             nest_ps limit, struct nest_arena *arena, struct nest_result *out);
+enum nest_status nest_search(const struct nest_bounds *bounds,
+                             const struct nest_solve_options *options, nest_ps limit,
+                             struct nest_arena *arena, struct nest_result *out);
 
 #endif

@@ -23,6 +23,7 @@ struct walk {
     struct nest_bounds bounds;
     struct nest_single single;
     const struct nest_family *family;
+    nest_ps group; /* bound of the family's group */
     struct nest_bound bound;
     struct nest_grid grid;
     int64_t checked, feasible;
@@ -48,7 +49,8 @@ static void check_room(const struct walk *w, const struct nest_strategy *s, cons
                        enum nest_knowledge knowledge, nest_ps step)
 {
     struct nest_room room;
-    nest_room_measure(&w->bounds, w->family, &w->bound, s, knowledge, w->grid.pp, &room);
+    nest_room_begin(&w->bounds, w->family, &w->bound, s, knowledge, w->grid.pp, &room);
+    nest_room_measure(&w->bounds, NEST_MEASURE_ALL, &room);
     expect_at_most(w, s, what, nest_room_even(&w->bounds, &room, &w->grid, NEST_PS_MAX), step);
     expect_at_most(w, s, what, nest_room_even(&w->bounds, &room, &w->grid, step), step);
     if (knowledge != NEST_KNOWS_DP) {
@@ -74,6 +76,7 @@ static bool check_strategy(void *context, const struct nest_strategy *strategy)
     }
     w->feasible++;
     const nest_ps least = nest_bound_least(&w->bounds, w->family, &w->bound);
+    expect_at_most(w, strategy, "group", w->group, step);
     expect_at_most(w, strategy, "family", least, step);
     if (w->space.problem->allow_stage_zero) {
         return w->checked < STRATEGIES_MAX;
@@ -145,6 +148,18 @@ static void widen(struct walk *w, struct test_small *made)
     }
 }
 
+static void bound_group(struct walk *w, int family)
+{
+    for (int g = 0; g < w->space.groups; g++) {
+        const struct nest_group *group = &w->space.group[g];
+        if (family >= group->first && family < group->first + group->count) {
+            assert_true(nest_bound_group(&w->bounds, group, &w->group));
+            return;
+        }
+    }
+    fail_msg("family %d is in no group", family);
+}
+
 static void check_instance(uint64_t seed, int64_t *checked, int64_t *feasible)
 {
     struct test_small made;
@@ -158,7 +173,8 @@ static void check_instance(uint64_t seed, int64_t *checked, int64_t *feasible)
     w.skip = test_random_below(&w.random, SKIPPED_MAX);
     for (int i = 0; i < w.space.families && w.checked < STRATEGIES_MAX; i++) {
         w.family = &w.space.family[i];
-        nest_bound_family(&w.bounds, w.family, &w.bound);
+        bound_group(&w, i);
+        assert_true(nest_bound_family(&w.bounds, w.family, &w.bound));
         for (int d = 0; d < w.family->dps; d++) {
             (void)nest_space_each_stages(&w.space, w.family, w.family->dp[d], each_grid, &w);
         }
