@@ -6,7 +6,7 @@
 #include "cli/cli.h"
 #include "ui/app.h"
 
-enum { ALTERNATIVES = 12, MESSAGE_MAX = 1 << 16 };
+enum { ALTERNATIVES = 12, MESSAGE_MAX = 1 << 16, RETAINED = 16 << 20 };
 
 static void print_errors(const struct nest_errors *errors)
 {
@@ -99,6 +99,7 @@ static bool keys_of(int index, struct nest_strbuf *keys, const char **help)
 
 int main(int argc, char **argv)
 {
+    nest_arena_retain(RETAINED);
     const struct nest_explorer explorer = {.open = explore, .keys = keys_of};
     return nest_cli_main(argc, argv, &explorer);
 }

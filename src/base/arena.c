@@ -5,6 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+
 enum { FIRST_BLOCK = 4096, LARGEST_STEP = 1 << 20 };
 
 struct nest_arena_block {
@@ -131,4 +135,14 @@ void nest_arena_free(struct nest_arena *arena)
     arena->head = NULL;
     arena->used = 0;
     arena->failed = false;
+}
+
+void nest_arena_retain(size_t bytes)
+{
+#ifdef __GLIBC__
+    (void)mallopt(M_TRIM_THRESHOLD, (int)bytes);
+    (void)mallopt(M_MMAP_THRESHOLD, (int)bytes);
+#else
+    (void)bytes;
+#endif
 }

@@ -49,6 +49,10 @@ void nest_arena_reset(struct nest_arena *arena);
 /* Frees every block; the arena is empty again. */
 void nest_arena_free(struct nest_arena *arena);
 
+/* Asks the C library to keep freed memory for what is allocated next, up to so many bytes in all,
+ * where it would hand every page back and fault it in again. For programs that solve repeatedly. */
+void nest_arena_retain(size_t bytes);
+
 /* An array of count objects of the given type. */
 #define NEST_NEW(arena, type, count)                                                               \
     ((type *)nest_arena_alloc((arena), (size_t)(count), sizeof(type)))

@@ -50,10 +50,16 @@ struct path {
     double width[NEST_MAX_LEVELS]; /* members of one communicator that send out of a group */
 };
 
+/* Rounds to the nearest as llround does, without its call. */
 nest_ps nest_to_ps(double seconds)
 {
     const double ps = seconds * 1e12;
-    return ps >= (double)NEST_PS_MAX ? NEST_PS_MAX : (nest_ps)llround(ps);
+    if (ps >= (double)NEST_PS_MAX) {
+        return NEST_PS_MAX;
+    }
+    const nest_ps whole = (nest_ps)ps;
+    const double rest = ps - (double)whole;
+    return whole + (rest >= 0.5) - (rest <= -0.5);
 }
 
 double nest_to_seconds(nest_ps time)

@@ -57,17 +57,17 @@ static uint64_t mix_all(const int64_t *value, size_t count)
     return hash;
 }
 
-static uint64_t mark_of(const struct nest_placement *p)
+static uint64_t mark_of(const struct nest_placement *p, size_t levels)
 {
     const struct nest_comm *const comm[] = {&p->tp,        &p->cp, &p->dense, &p->shard,
                                             &p->replicate, &p->ep, &p->etp,   &p->expert};
     uint64_t hash = mix(p->kinds, p->reach);
     for (size_t i = 0; i < sizeof comm / sizeof comm[0]; i++) {
         hash = mix(mix(hash, comm[i]->size), comm[i]->top);
-        hash = mix(hash, (int64_t)mix_all(comm[i]->m, NEST_MAX_LEVELS));
-        hash = mix(hash, (int64_t)mix_all(comm[i]->q, NEST_MAX_LEVELS));
-        hash = mix(hash, (int64_t)mix_all(comm[i]->p, NEST_MAX_LEVELS));
-        hash = mix(hash, (int64_t)mix_all(comm[i]->g, NEST_MAX_LEVELS));
+        hash = mix(hash, (int64_t)mix_all(comm[i]->m, levels));
+        hash = mix(hash, (int64_t)mix_all(comm[i]->q, levels));
+        hash = mix(hash, (int64_t)mix_all(comm[i]->p, levels));
+        hash = mix(hash, (int64_t)mix_all(comm[i]->g, levels));
     }
     return hash;
 }
@@ -82,7 +82,7 @@ nest_places_at(struct nest_places *places, const struct nest_strategy *s, int64_
     if (memcmp(&slot->key, &key, sizeof key) != 0) {
         slot->key = key;
         nest_placement_at(places->cluster, s, x, &slot->placement);
-        slot->mark = mark_of(&slot->placement);
+        slot->mark = mark_of(&slot->placement, (size_t)places->cluster->levels);
     }
     *mark = slot->mark;
     return &slot->placement;

@@ -504,6 +504,19 @@ struct fitting {
     struct nest_step_frame frame;
 };
 
+static struct nest_step_frame frame_of(const struct nest_bounds *bounds,
+                                       const struct nest_room *room, const struct nest_grid *grid)
+{
+    struct nest_step_frame frame = {.microbatches = room->microbatches,
+                                    .virtual_stages = grid->virtual_stages};
+    if (nest_override_has(bounds->problem.overrides, NEST_HOOK_STEP)) {
+        struct nest_strategy strategy = room->strategy;
+        strategy.virtual_stages = grid->virtual_stages;
+        frame = nest_step_frame_of(bounds->space->problem, &strategy, grid->pp);
+    }
+    return frame;
+}
+
 static struct fitting fit(const struct nest_bounds *bounds, const struct nest_room *room,
                           const struct nest_grid *grid)
 {
@@ -518,9 +531,7 @@ static struct fitting fit(const struct nest_bounds *bounds, const struct nest_ro
     const nest_ps even = (f.fill + grid->pp - 1) / grid->pp;
     f.even = even > room->largest ? even : room->largest;
     f.columns = (room->bound->bulk + v - 1) / v;
-    struct nest_strategy strategy = room->strategy;
-    strategy.virtual_stages = v;
-    f.frame = nest_step_frame_of(bounds->space->problem, &strategy, grid->pp);
+    f.frame = frame_of(bounds, room, grid);
     return f;
 }
 

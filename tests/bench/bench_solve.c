@@ -11,7 +11,7 @@
 #include "plan/problem.h"
 #include "solve/solve.h"
 
-enum { REPEATS = 5, EDITS = 200, RACK = 32 };
+enum { REPEATS = 5, EDITS = 200, RACK = 32, RETAINED = 16 << 20 };
 
 struct bench {
     struct nest_arena arena; /* library and the scenario as loaded */
@@ -267,6 +267,7 @@ static void growth_table(void)
 int main(int argc, char **argv)
 {
     const char *part = argc > 1 ? argv[1] : "";
+    nest_arena_retain(RETAINED);
     if (argc > 3 && strcmp(part, "warm") == 0) {
         struct bench b;
         struct nest_result r;
