@@ -1,17 +1,39 @@
 #include "cli/planned.h"
 
+#include <inttypes.h>
+
 #include "cli/output.h"
 #include "input/set.h"
 #include "plan/words.h"
 #include "solve/enumerate.h"
 
+/* The file's number of microbatches belongs to its global batch, which is that of the scenario. */
+static enum nest_status check_microbatches(struct nest_cli *cli, const struct nest_plan_spec *spec,
+                                           const struct nest_planned *planned)
+{
+    const struct nest_plan *plan = &planned->plan;
+    if (spec->microbatches == 0 || spec->microbatches == plan->microbatches) {
+        return NEST_OK;
+    }
+    nest_errors_add(&cli->errors, spec->microbatches_mark, NULL,
+                    "expected that number, the --set global_batch of the plan, or no microbatches",
+                    "microbatches is %" PRId64 ", but the global batch of %" PRId64
+                    " with micro batch %" PRId64 " and dp %" PRId64 " makes %" PRId64,
+                    spec->microbatches, planned->loaded.problem.train.global_batch,
+                    plan->strategy.micro_batch, nest_strategy_dp(&plan->strategy),
+                    plan->microbatches);
+    return NEST_BAD_INPUT;
+}
+
 static enum nest_status read_plan(struct nest_cli *cli, const char *path, struct nest_planned *out)
 {
     struct nest_plan_spec spec;
-    const enum nest_status status = nest_load_plan(path, &cli->arena, &spec, &cli->errors);
-    return status != NEST_OK ? status
-                             : nest_plan_from_spec(&out->loaded.problem, &spec, &cli->arena,
-                                                   &out->plan, &cli->errors);
+    enum nest_status status = nest_load_plan(path, &cli->arena, &spec, &cli->errors);
+    if (status == NEST_OK) {
+        status =
+            nest_plan_from_spec(&out->loaded.problem, &spec, &cli->arena, &out->plan, &cli->errors);
+    }
+    return status == NEST_OK ? check_microbatches(cli, &spec, out) : status;
 }
 
 /* A plan leaves nothing to pin: what is pinned beside it must be what it has. */

@@ -29,9 +29,10 @@ const struct nest_command nest_command_sweep = {
         "  nest sweep --vary spine.oversubscription=1,2,4,8\n"
         "  nest sweep --vary tp=1,2,4,8 --vary memory=40GiB,80GiB,141GiB --json\n"
         "\n"
-        "One line per point, the first knob slowest. --shard $SLURM_ARRAY_TASK_ID/COUNT shares\n"
-        "the points among the tasks of an array, whether it counts from 0 or from 1. Status 1\n"
-        "if there were points and none has a feasible plan.",
+        "One line per point, the first knob slowest; where a knob is a column of the plan as\n"
+        "well, that column is plan_KEY. --shard $SLURM_ARRAY_TASK_ID/COUNT shares the points\n"
+        "among the tasks of an array, whether it counts from 0 or from 1. Status 1 if there were\n"
+        "points and none has a feasible plan.",
     .options = options,
     .scenario = true,
     .complete = NEST_COMPLETE_FILE,
@@ -164,14 +165,31 @@ static int64_t most_memory(const struct nest_prediction *prediction)
     return most;
 }
 
+/* A knob that is a column of the plan as well: what was asked for and what came out are two. */
+static bool is_varied(const struct sweep *sweep, const char *column)
+{
+    bool varied = false;
+    for (int k = 0; k < sweep->knobs; k++) {
+        varied |= strcmp(sweep->knob[k].key, column) == 0;
+    }
+    return varied;
+}
+
 static void csv_header(struct sweep *sweep)
 {
+    static const char *const columns[] = {
+        "feasible",     "step_time_s", "tokens_per_s", "mfu",         "devices_used",
+        "tp",           "pp",          "dp",           "cp",          "ep",
+        "etp",          "sp",          "zero",         "micro_batch", "virtual_stages",
+        "microbatches", "recompute",   "order",        "memory_bytes"};
     for (int k = 0; k < sweep->knobs; k++) {
         nest_strbuf_printf(&sweep->out, "%s,", sweep->knob[k].key);
     }
-    nest_strbuf_add(&sweep->out,
-                    "feasible,step_time_s,tokens_per_s,mfu,devices_used,tp,pp,dp,cp,ep,etp,sp,zero,"
-                    "micro_batch,virtual_stages,microbatches,recompute,order,memory_bytes\n");
+    for (size_t i = 0; i < sizeof columns / sizeof columns[0]; i++) {
+        nest_strbuf_printf(&sweep->out, "%s%s%s", i > 0 ? "," : "",
+                           is_varied(sweep, columns[i]) ? "plan_" : "", columns[i]);
+    }
+    nest_strbuf_add(&sweep->out, "\n");
 }
 
 static void csv_row(struct sweep *sweep, const struct nest_problem *problem, const int *value,

@@ -8,6 +8,7 @@
 struct written_stage {
     struct nest_plan_stage_spec stage;
     int64_t first_layer, last_layer; /* -1 = not given */
+    int64_t devices;                 /* follows from tp and cp, see check_devices */
 };
 
 static const struct nest_choice zero_words[] = {{"0", 0}, {"1", 1}, {"2", 2}, {"3", 3}, {NULL, 0}};
@@ -69,18 +70,40 @@ static const struct nest_field stage_fields[] = {
     {.key = "tp", .type = NEST_FIELD_COUNT, STAGE(stage.tp), .low = 1, .high = LARGEST},
     {.key = "runs_on", .type = NEST_FIELD_IGNORED},
     {.key = "first_device", .type = NEST_FIELD_COUNT, STAGE(stage.first_device), .high = LARGEST},
-    {.key = "devices", .type = NEST_FIELD_IGNORED},
+    {.key = "devices", .type = NEST_FIELD_COUNT, STAGE(devices), .low = 1, .high = LARGEST},
     {.key = "in_level", .type = NEST_FIELD_IGNORED},
     {.key = "out_level", .type = NEST_FIELD_IGNORED},
     {.key = "load_s", .type = NEST_FIELD_IGNORED},
     NEST_FIELD_END,
 };
 
+/* Where both are given, first_layer and last_layer are the ends of the ranges. */
+static void check_ends(struct nest_field_reader *reader, const struct nest_node *node,
+                       const struct written_stage *written)
+{
+    const struct nest_range *layers = written->stage.layers;
+    const int64_t first = layers[0].low;
+    const int64_t last = layers[written->stage.ranges - 1].high;
+    if (written->first_layer >= 0 && written->first_layer != first) {
+        nest_node_fault(reader, nest_node_get(node, "first_layer"),
+                        "expected the first of layers, or only one of the two",
+                        "first_layer is %" PRId64 ", but layers begin with %" PRId64,
+                        written->first_layer, first);
+    }
+    if (written->last_layer >= 0 && written->last_layer != last) {
+        nest_node_fault(reader, nest_node_get(node, "last_layer"),
+                        "expected the last of layers, or only one of the two",
+                        "last_layer is %" PRId64 ", but layers end with %" PRId64,
+                        written->last_layer, last);
+    }
+}
+
 /* first_layer and last_layer are the short form of one range. */
 static void settle_ranges(struct nest_field_reader *reader, const struct nest_node *node,
                           struct written_stage *written)
 {
     if (written->stage.ranges > 0) {
+        check_ends(reader, node, written);
         return;
     }
     if (written->first_layer < 0 || written->last_layer < 0) {
@@ -188,9 +211,28 @@ const struct nest_field nest_plan_fields[] = {
     {.key = "order", .type = NEST_FIELD_CUSTOM, .read = read_order},
     {.key = "kinds", .type = NEST_FIELD_CUSTOM, .read = read_kinds},
     {.key = "stages", .type = NEST_FIELD_CUSTOM, .read = read_stages, .required = true},
-    {.key = "microbatches", .type = NEST_FIELD_IGNORED},
+    DEGREE(microbatches),
     NEST_FIELD_END,
 };
+
+/* A stage's devices follow from its widths. */
+static void check_devices(struct nest_field_reader *reader, const struct nest_node *plan,
+                          const struct nest_plan_spec *spec)
+{
+    const struct nest_node *node = nest_node_get(plan, "stages")->first;
+    const int64_t cp = spec->cp > 0 ? spec->cp : 1;
+    for (int i = 0; i < spec->stages; i++, node = node->next) {
+        const struct nest_node *given = nest_node_get(node, "devices");
+        const int64_t tp = spec->stage[i].tp > 0 ? spec->stage[i].tp : spec->tp;
+        int64_t devices = 0;
+        if (given && nest_node_count(reader, given, &devices) && devices != tp * cp) {
+            nest_node_fault(reader, given, "expected tp times cp, or leave it out",
+                            "devices is %" PRId64 ", but tp %" PRId64 " and cp %" PRId64
+                            " make %" PRId64,
+                            devices, tp, cp, tp * cp);
+        }
+    }
+}
 
 void nest_plan_read(struct nest_field_reader *reader, const struct nest_node *root,
                     struct nest_plan_spec *out)
@@ -203,6 +245,11 @@ void nest_plan_read(struct nest_field_reader *reader, const struct nest_node *ro
     nest_fields_read(reader, plan, nest_plan_fields, "a plan", out);
     if (!sp) {
         out->sp = out->tp > 1;
+    }
+    const struct nest_node *microbatches = nest_node_get(plan, "microbatches");
+    out->microbatches_mark = microbatches ? microbatches->mark : (struct nest_mark){0};
+    if (reader->errors->count == before) {
+        check_devices(reader, plan, out);
     }
     if (reader->errors->count == before && out->pp != out->stages) {
         nest_node_fault(reader, nest_node_get(plan, "pp"), "expected the number of stages",

@@ -382,6 +382,8 @@ struct nest_plan_stage_spec {
 
 struct nest_plan_spec {
     int64_t tp, pp, dp, cp, ep, etp, micro_batch, virtual_stages, shard, span; /* 0 = default */
+    int64_t microbatches; /* as written, 0 = not; it follows from the global batch */
+    struct nest_mark microbatches_mark;
     bool sp;
     int zero;
     struct nest_order_pin order;

@@ -471,6 +471,27 @@ static void test_sweep_csv(void **state)
     command_free(&ran);
 }
 
+/* Names of columns are keys: whatever is varied, each is there once. */
+static void test_sweep_columns(void **state)
+{
+    (void)state;
+    static const char *const varied[] = {"tp=4,8",        "pp=2",           "dp=1|2",
+                                         "sp=true",       "zero=0,1",       "order=tp-cp-dp-pp",
+                                         "micro_batch=1", "recompute=none", "memory=80GiB"};
+    for (size_t i = 0; i < sizeof varied / sizeof varied[0]; i++) {
+        struct command_result ran = shell_run(
+            "sweep " SMALL " --vary '%s' --vary virtual_stages=1 | head -1 | tr , '\\n' | "
+            "sort | uniq -d",
+            varied[i]);
+        assert_string_equal(ran.out, "");
+        command_free(&ran);
+        ran = shell_run("sweep " SMALL " --vary '%s' --vary virtual_stages=1 | head -1", varied[i]);
+        assert_contains(ran.out, ",plan_virtual_stages,");
+        assert_memory_equal(ran.out, varied[i], strcspn(varied[i], "="));
+        command_free(&ran);
+    }
+}
+
 static void test_sweep_monotone(void **state)
 {
     (void)state;
@@ -564,6 +585,7 @@ int main(void)
         cmocka_unit_test(test_show_input),
         cmocka_unit_test(test_installed),
         cmocka_unit_test(test_sweep_csv),
+        cmocka_unit_test(test_sweep_columns),
         cmocka_unit_test(test_sweep_monotone),
         cmocka_unit_test(test_shards),
         cmocka_unit_test(test_completion),

@@ -114,6 +114,43 @@ static void pins_beside_a_plan_must_be_what_it_has(void **state)
     command_free(&ran);
 }
 
+/* What a plan file says twice, or what follows from the rest of it, must agree. */
+static void what_follows_in_a_plan_must_agree(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *change, *message;
+    } bad[] = {
+        {"s/\"microbatches\": [0-9]*/\"microbatches\": 99/",
+         "plan.json:13:135: microbatches is 99, but the global batch of 48 with micro batch "},
+        {"s/\"devices\": [0-9]*, \"recompute/\"devices\": 3, \"recompute/",
+         "devices is 3, but tp "},
+        {"s/\"first_layer\": 0/\"first_layer\": 1/",
+         "first_layer is 1, but layers begin with 0; expected the first of layers"},
+        {"s/\"last_layer\": [0-9]*/\"last_layer\": 999/", "last_layer is 999, but layers end with"},
+        {"s/\"pp\": [0-9]*/\"pp\": 7/", "stages are listed"},
+    };
+    struct command_result ran = shell_run("solve " SMALL " --json >$DIR/right.json");
+    assert_status(&ran, 0);
+    command_free(&ran);
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        ran = shell_run("--version; sed '%s' $DIR/right.json >$DIR/plan.json", bad[i].change);
+        assert_status(&ran, 0);
+        command_free(&ran);
+        expect_refused("eval " SMALL " --plan $DIR/plan.json", bad[i].message);
+        expect_refused("eval " SMALL " --plan $DIR/plan.json", "plan.json:1");
+    }
+    /* They may all be left out. */
+    ran = shell_run(
+        "--version >/dev/null; sed 's/\"microbatches\": [0-9]*, //; s/\"devices\": [0-9]*, "
+        "\"recompute/\"recompute/; s/\"first_layer\": [0-9]*, \"last_layer\": [0-9]*, //' "
+        "$DIR/right.json | \"$NEST\" eval " SMALL " --plan - --json");
+    assert_status(&ran, 0);
+    command_free(&ran);
+    ran = shell_run("--version; rm -f $DIR/plan.json $DIR/right.json");
+    command_free(&ran);
+}
+
 /* A result that cannot be written is no success, whatever the command. */
 static void a_full_disk_is_told(void **state)
 {
@@ -201,6 +238,7 @@ int main(void)
         cmocka_unit_test(pins_are_judged_by_what_they_mean),
         cmocka_unit_test(a_sweep_begins_only_when_every_value_is_one),
         cmocka_unit_test(pins_beside_a_plan_must_be_what_it_has),
+        cmocka_unit_test(what_follows_in_a_plan_must_agree),
         cmocka_unit_test(a_full_disk_is_told),
         cmocka_unit_test(odd_files_are_told_apart),
         cmocka_unit_test(absurd_worlds_are_answered),
