@@ -27,10 +27,23 @@ struct nest_answer *nest_answer_retain(struct nest_answer *answer)
 void nest_answer_release(struct nest_answer *answer)
 {
     if (answer && atomic_fetch_sub(&answer->references, 1) == 1) {
+        nest_answer_release(answer->origin);
         nest_document_release(answer->document);
         nest_arena_free(&answer->arena);
         free(answer);
     }
+}
+
+struct nest_answer *nest_answer_again(struct nest_answer *known)
+{
+    struct nest_answer *answer = nest_answer_new(known->document);
+    if (answer) {
+        answer->origin = nest_answer_retain(known->origin ? known->origin : known);
+        answer->status = known->status;
+        answer->result = known->result;
+        answer->loss = known->loss;
+    }
+    return answer;
 }
 
 const struct nest_solution *nest_answer_best(const struct nest_answer *answer)

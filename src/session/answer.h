@@ -11,7 +11,8 @@ struct nest_answer {
     struct nest_document *document; /* the question */
     struct nest_arena arena;
     enum nest_status status;
-    bool provisional; /* an earlier plan, re-costed */
+    bool provisional;           /* an earlier plan, re-costed */
+    struct nest_answer *origin; /* whose result it shares, or NULL */
     struct nest_result result;
     struct nest_loss loss;              /* what devices that are down cost */
     const struct nest_level_use *use;   /* NULL without a plan */
@@ -23,6 +24,9 @@ struct nest_answer {
 struct nest_answer *nest_answer_new(struct nest_document *document);
 struct nest_answer *nest_answer_retain(struct nest_answer *answer);
 void nest_answer_release(struct nest_answer *answer);
+
+/* An answer to the same question that may be explained anew; NULL when memory is out. */
+struct nest_answer *nest_answer_again(struct nest_answer *known);
 
 /* The best solution, or NULL. */
 const struct nest_solution *nest_answer_best(const struct nest_answer *answer);

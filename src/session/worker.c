@@ -19,9 +19,42 @@ void nest_session_notify(struct nest_session *session)
     pthread_mutex_unlock(&session->lock);
 }
 
+/* What was solved lately: undo and redo lead back to the same documents. A ring. */
+enum { SOLVED_MAX = 32 };
+struct solved {
+    struct nest_answer *answer[SOLVED_MAX];
+    int next;
+};
+
+static struct nest_answer *find_solved(const struct solved *solved,
+                                       const struct nest_document *document)
+{
+    for (int i = 0; i < SOLVED_MAX; i++) {
+        if (solved->answer[i] && solved->answer[i]->document == document) {
+            return solved->answer[i];
+        }
+    }
+    return NULL;
+}
+
+static void remember_solved(struct solved *solved, struct nest_answer *answer)
+{
+    nest_answer_release(solved->answer[solved->next]);
+    solved->answer[solved->next] = nest_answer_retain(answer);
+    solved->next = (solved->next + 1) % SOLVED_MAX;
+}
+
+static void forget_solved(struct solved *solved)
+{
+    for (int i = 0; i < SOLVED_MAX; i++) {
+        nest_answer_release(solved->answer[i]);
+    }
+}
+
 /* One solve. Only the worker thread touches it. */
 struct job {
     struct nest_session *session;
+    struct solved *solved;
     struct nest_document *document;
     struct nest_answer *earlier; /* the last solved answer, or NULL */
     uint64_t generation;
@@ -97,39 +130,55 @@ static struct nest_answer *recost(const struct job *job)
     return recosted;
 }
 
-static void solve(struct job *job)
+/* Searches for the document's plans; NULL when memory is out. kept: a plan that applies to it, or
+ * NULL. */
+static struct nest_answer *search(struct job *job, const struct nest_solution *kept)
 {
     struct nest_session *session = job->session;
+    const struct nest_problem *problem = &job->document->problem;
+    struct nest_answer *answer = nest_answer_new(job->document);
+    if (!answer) {
+        return NULL;
+    }
+    const struct nest_solve_options options = {
+        .top = session->top,
+        .by_shape = true,
+        .threads = session->threads,
+        .cancel = &session->cancel,
+        .progress = on_progress,
+        .context = job,
+        .warm = kept && kept->prediction.feasible ? &kept->plan : NULL,
+    };
+    answer->status = nest_solve(problem, &options, &answer->arena, &answer->result);
+    if (answer->status == NEST_OK) {
+        answer->status = nest_solve_loss(problem, &options, nest_answer_best(answer),
+                                         &answer->arena, &answer->loss);
+    }
+    answer->result.progress.seconds = elapsed(&job->start);
+    return answer;
+}
+
+/* Stopped, or by hooks that were: what was priced then has the default in its place. */
+static bool is_cancelled(const struct job *job, const struct nest_answer *answer)
+{
+    return answer->status == NEST_CANCELLED ||
+           nest_problem_fault(&job->document->problem, NULL) == NEST_CANCELLED;
+}
+
+static void solve(struct job *job)
+{
     struct nest_answer *recosted = recost(job);
-    const struct nest_solution *kept = nest_answer_best(recosted);
     if (recosted) {
         publish(job, nest_answer_retain(recosted), false);
     }
-    struct nest_answer *answer = nest_answer_new(job->document);
-    if (answer) {
-        const struct nest_solve_options options = {
-            .top = session->top,
-            .by_shape = true,
-            .threads = session->threads,
-            .cancel = &session->cancel,
-            .progress = on_progress,
-            .context = job,
-            .warm = kept && kept->prediction.feasible ? &kept->plan : NULL,
-        };
-        answer->status =
-            nest_solve(&job->document->problem, &options, &answer->arena, &answer->result);
-        if (answer->status == NEST_OK) {
-            answer->status =
-                nest_solve_loss(&job->document->problem, &options, nest_answer_best(answer),
-                                &answer->arena, &answer->loss);
-        }
-        answer->result.progress.seconds = elapsed(&job->start);
-    }
-    if (answer && answer->status != NEST_CANCELLED) {
+    struct nest_answer *known = find_solved(job->solved, job->document);
+    struct nest_answer *answer =
+        known ? nest_answer_again(known) : search(job, nest_answer_best(recosted));
+    if (answer && !is_cancelled(job, answer)) {
         nest_answer_explain(answer, job->earlier, recosted);
-    }
-    if (answer && answer->status != NEST_CANCELLED &&
-        nest_problem_fault(&job->document->problem, NULL) != NEST_CANCELLED) {
+        if (!known && !is_faulty(job)) {
+            remember_solved(job->solved, answer);
+        }
         publish(job, nest_answer_retain(answer), true);
     } else {
         publish(job, NULL, true);
@@ -139,7 +188,8 @@ static void solve(struct job *job)
 }
 
 /* Waits for work; false when the session closes. The job holds references of its own. */
-static bool next_job(struct nest_session *session, uint64_t done, struct job *job)
+static bool next_job(struct nest_session *session, uint64_t done, struct solved *solved,
+                     struct job *job)
 {
     pthread_mutex_lock(&session->lock);
     while (!session->closing && session->generation == done) {
@@ -149,6 +199,7 @@ static bool next_job(struct nest_session *session, uint64_t done, struct job *jo
     if (open) {
         *job = (struct job){
             .session = session,
+            .solved = solved,
             .document = nest_document_retain(session->wanted),
             .earlier = session->final ? nest_answer_retain(session->final) : NULL,
             .generation = session->generation,
@@ -164,11 +215,13 @@ static bool next_job(struct nest_session *session, uint64_t done, struct job *jo
 void *nest_session_work(void *context)
 {
     struct nest_session *session = context;
+    struct solved solved = {.next = 0};
     struct job job;
-    for (uint64_t done = 0; next_job(session, done, &job); done = job.generation) {
+    for (uint64_t done = 0; next_job(session, done, &solved, &job); done = job.generation) {
         solve(&job);
         nest_document_release(job.document);
         nest_answer_release(job.earlier);
     }
+    forget_solved(&solved);
     return NULL;
 }

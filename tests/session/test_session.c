@@ -21,7 +21,7 @@
 #include "support/seed.h"
 #include "support/session.h"
 
-enum { TEXT = 1 << 16, EDITS = 25 };
+enum { TEXT = 1 << 16, EDITS = 40 };
 
 static void add_solution(const struct nest_solution *solution, struct nest_strbuf *out)
 {
@@ -130,6 +130,31 @@ static void undo_and_redo_give_identical_snapshots(void **state)
     for (int i = 0; i <= steps; i++) {
         free(seen[i]);
     }
+    test_session_close(&world);
+}
+
+static struct nest_progress progress_of(struct nest_session *session)
+{
+    nest_session_wait(session);
+    const struct nest_snapshot *s = nest_session_snapshot(session);
+    const struct nest_progress progress = s->progress;
+    nest_snapshot_release(s);
+    return progress;
+}
+
+/* No two searches take the same time to a nanosecond. */
+static void going_back_does_not_search_again(void **state)
+{
+    (void)state;
+    struct test_session world;
+    test_session_open_small(&world);
+    const struct nest_progress first = progress_of(world.session);
+    assert_int_equal(test_session_set(&world, "memory", "30GiB"), NEST_OK);
+    const struct nest_progress second = progress_of(world.session);
+    assert_true(nest_session_undo(world.session));
+    assert_true(progress_of(world.session).seconds == first.seconds);
+    assert_true(nest_session_redo(world.session));
+    assert_true(progress_of(world.session).seconds == second.seconds);
     test_session_close(&world);
 }
 
@@ -391,6 +416,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(undo_and_redo_give_identical_snapshots),
+        cmocka_unit_test(going_back_does_not_search_again),
         cmocka_unit_test(the_newest_edit_wins),
         cmocka_unit_test(a_search_can_be_cancelled),
         cmocka_unit_test(closing_does_not_wait_for_a_search),
