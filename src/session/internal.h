@@ -13,6 +13,7 @@ struct nest_session {
     int threads;
     int wake[2]; /* pipe: the worker writes, the owner of the screen polls */
     pthread_t worker;
+    struct nest_solver *solver; /* the worker's */
 
     /* Only the commanding thread touches the history. */
     struct nest_document **history;

@@ -183,6 +183,7 @@ static void destroy(struct nest_session *session)
             close(session->wake[i]);
         }
     }
+    nest_solver_free(session->solver);
     pthread_mutex_destroy(&session->lock);
     pthread_cond_destroy(&session->changed);
     free(session);
@@ -201,7 +202,8 @@ static struct nest_session *create(const struct nest_session_options *options)
     atomic_init(&session->cancel, false);
     pthread_mutex_init(&session->lock, NULL);
     pthread_cond_init(&session->changed, NULL);
-    if (!open_pipe(session->wake)) {
+    session->solver = nest_solver_create();
+    if (!open_pipe(session->wake) || !session->solver) {
         destroy(session);
         return NULL;
     }

@@ -54,6 +54,7 @@ static void forget_solved(struct solved *solved)
 /* One solve. Only the worker thread touches it. */
 struct job {
     struct nest_session *session;
+    struct nest_solver *solver;
     struct solved *solved;
     struct nest_document *document;
     struct nest_answer *earlier; /* the last solved answer, or NULL */
@@ -130,9 +131,8 @@ static struct nest_answer *recost(const struct job *job)
     return recosted;
 }
 
-/* Searches for the document's plans; NULL when memory is out. kept: a plan that applies to it, or
- * NULL. */
-static struct nest_answer *search(struct job *job, const struct nest_solution *kept)
+/* Searches for the document's plans; NULL when memory is out. */
+static struct nest_answer *search(struct job *job)
 {
     struct nest_session *session = job->session;
     const struct nest_problem *problem = &job->document->problem;
@@ -147,9 +147,9 @@ static struct nest_answer *search(struct job *job, const struct nest_solution *k
         .cancel = &session->cancel,
         .progress = on_progress,
         .context = job,
-        .warm = kept && kept->prediction.feasible ? &kept->plan : NULL,
     };
-    answer->status = nest_solve(problem, &options, &answer->arena, &answer->result);
+    answer->status =
+        nest_solver_solve(job->solver, problem, &options, &answer->arena, &answer->result);
     if (answer->status == NEST_OK) {
         answer->status = nest_solve_loss(problem, &options, nest_answer_best(answer),
                                          &answer->arena, &answer->loss);
@@ -172,8 +172,7 @@ static void solve(struct job *job)
         publish(job, nest_answer_retain(recosted), false);
     }
     struct nest_answer *known = find_solved(job->solved, job->document);
-    struct nest_answer *answer =
-        known ? nest_answer_again(known) : search(job, nest_answer_best(recosted));
+    struct nest_answer *answer = known ? nest_answer_again(known) : search(job);
     if (answer && !is_cancelled(job, answer)) {
         nest_answer_explain(answer, job->earlier, recosted);
         if (!known && !is_faulty(job)) {
@@ -188,8 +187,7 @@ static void solve(struct job *job)
 }
 
 /* Waits for work; false when the session closes. The job holds references of its own. */
-static bool next_job(struct nest_session *session, uint64_t done, struct solved *solved,
-                     struct job *job)
+static bool next_job(struct nest_session *session, uint64_t done, struct job *job)
 {
     pthread_mutex_lock(&session->lock);
     while (!session->closing && session->generation == done) {
@@ -197,13 +195,10 @@ static bool next_job(struct nest_session *session, uint64_t done, struct solved 
     }
     const bool open = !session->closing;
     if (open) {
-        *job = (struct job){
-            .session = session,
-            .solved = solved,
-            .document = nest_document_retain(session->wanted),
-            .earlier = session->final ? nest_answer_retain(session->final) : NULL,
-            .generation = session->generation,
-        };
+        job->document = nest_document_retain(session->wanted);
+        job->earlier = session->final ? nest_answer_retain(session->final) : NULL;
+        job->generation = session->generation;
+        job->shown = 0;
         atomic_store(&session->cancel, session->cancelled);
         session->progress = (struct nest_progress){0};
         (void)clock_gettime(CLOCK_MONOTONIC, &job->start);
@@ -216,8 +211,8 @@ void *nest_session_work(void *context)
 {
     struct nest_session *session = context;
     struct solved solved = {.next = 0};
-    struct job job;
-    for (uint64_t done = 0; next_job(session, done, &solved, &job); done = job.generation) {
+    struct job job = {.session = session, .solver = session->solver, .solved = &solved};
+    for (uint64_t done = 0; next_job(session, done, &job); done = job.generation) {
         solve(&job);
         nest_document_release(job.document);
         nest_answer_release(job.earlier);

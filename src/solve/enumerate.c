@@ -1,5 +1,6 @@
 #include "solve/enumerate.h"
 
+#include "plan/words.h"
 #include "solve/families.h"
 
 bool nest_pin_allows(const struct nest_pin *pin, int64_t value)
@@ -155,6 +156,23 @@ static bool order_allows(const struct nest_order_pin *order, int64_t dp, int64_t
         break;
     }
     return true;
+}
+
+bool nest_space_allows(const struct nest_problem *problem, const struct nest_plan *plan)
+{
+    const struct nest_strategy *s = &plan->strategy;
+    bool allowed = order_allows(&problem->pins.order, nest_strategy_dp(s), s->dp_in);
+    for (int key = 0; key < NEST_PINS && allowed; key++) {
+        allowed =
+            allows(problem, (enum nest_pin_key)key, nest_plan_value(plan, (enum nest_pin_key)key));
+    }
+    for (int i = 0; i < plan->stages && allowed; i++) {
+        const struct nest_plan_stage *stage = &plan->stage[i];
+        allowed = allows(problem, NEST_PIN_TP, stage->tp) &&
+                  allows(problem, NEST_PIN_ZERO, stage->zero) &&
+                  allows(problem, NEST_PIN_RECOMPUTE, (int64_t)stage->recompute);
+    }
+    return allowed;
 }
 
 /* The whole cluster, and what of a mixed one has a device for every rank of one stage. */

@@ -27,6 +27,7 @@
 
 #include "cost/problem.h"
 #include "cost/strategy.h"
+#include "plan/plan.h"
 
 enum { NEST_WIDTHS_MAX = 16, NEST_ZEROS = 4, NEST_SHARDS_MAX = NEST_MAX_LEVELS + 1 };
 
@@ -79,6 +80,9 @@ enum nest_status nest_space_build(const struct nest_problem *problem, struct nes
 
 /* True if value is allowed by the pin (or the pin is free). */
 bool nest_pin_allows(const struct nest_pin *pin, int64_t value);
+
+/* True if the pins allow every choice of the plan. */
+bool nest_space_allows(const struct nest_problem *problem, const struct nest_plan *plan);
 
 /* Columns that v chunks per stage make of the blocks: (blocks + the blocks that the first and the
  * last chunk of all lack) / v. 0 where that is no whole number or leaves some chunk without a

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "plan/rules.h"
+#include "solve/best.h"
 #include "solve/enumerate.h"
 #include "solve/infeasible.h"
 #include "solve/search.h"
@@ -103,23 +104,24 @@ void nest_solver_free(struct nest_solver *solver)
     free(solver);
 }
 
-/* The k-th least of the remembered plans' times under the problem: as many plans are at most that
- * slow, so the k-th best is too. */
+/* The k-th best of the remembered plans under the problem: what is looked for is as good. */
 static nest_ps remembered_limit(const struct nest_solver *solver,
-                                const struct nest_problem *problem, int top)
+                                const struct nest_problem *problem,
+                                const struct nest_solve_options *options)
 {
-    nest_ps time[REMEMBERED_MAX] = {0};
-    size_t count = 0;
-    for (size_t i = 0; i < solver->count; i++) {
-        const nest_ps step = recost(problem, &solver->plan[i].plan);
-        size_t at = count++;
-        while (at > 0 && time[at - 1] > step) {
-            time[at] = time[at - 1];
-            at--;
-        }
-        time[at] = step;
+    struct nest_best best;
+    if (!nest_best_init(&best, options->top, options->by_shape)) {
+        return NEST_PS_MAX;
     }
-    return (size_t)top <= count ? time[top - 1] : NEST_PS_MAX;
+    bool kept = true;
+    for (size_t i = 0; i < solver->count && kept; i++) {
+        const struct nest_plan *plan = &solver->plan[i].plan;
+        const nest_ps step = nest_space_allows(problem, plan) ? recost(problem, plan) : NEST_PS_MAX;
+        kept = step == NEST_PS_MAX || nest_best_keep(&best, plan, step);
+    }
+    const nest_ps limit = kept ? nest_best_limit(&best, NEST_PS_MAX) : NEST_PS_MAX;
+    nest_best_free(&best);
+    return limit;
 }
 
 static bool is_known(const struct nest_solver *solver, const struct nest_plan *plan)
@@ -153,7 +155,7 @@ enum nest_status nest_solver_solve(struct nest_solver *solver, const struct nest
                                    const struct nest_solve_options *options,
                                    struct nest_arena *arena, struct nest_result *out)
 {
-    const nest_ps limit = remembered_limit(solver, problem, options->top);
+    const nest_ps limit = remembered_limit(solver, problem, options);
     const enum nest_status status = solve_within(problem, options, limit, arena, out);
     if (status == NEST_OK) {
         remember(solver, out);

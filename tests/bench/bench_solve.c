@@ -9,9 +9,10 @@
 #include "base/units.h"
 #include "input/load.h"
 #include "plan/problem.h"
+#include "session/session.h"
 #include "solve/solve.h"
 
-enum { REPEATS = 5, EDITS = 200, RACK = 32, RETAINED = 16 << 20 };
+enum { REPEATS = 5, EDITS = 200, RACK = 32, RETAINED = 16 << 20, ALTERNATIVES = 12 };
 
 struct bench {
     struct nest_arena arena; /* library and the scenario as loaded */
@@ -209,6 +210,75 @@ static void edit_row(const char *model)
     fflush(stdout);
 }
 
+/* What the explorer does for an edit: the plan before priced anew, twelve alternatives searched,
+ * what changed worked out. */
+static double explore(struct nest_session *session, int i)
+{
+    static const char *const edit[][2] = {
+        {"spine.bandwidth", "40GB/s"},
+        {"spine.oversubscription", "6:1"},
+        {"memory", "70GiB"},
+        {"undo", NULL},
+        {"rack.latency", "6us"},
+        {"global_batch", "2048"},
+        {"spine.bandwidth", "60GB/s"},
+        {"undo", NULL},
+        {"node.bandwidth", "400GB/s"},
+        {"seq", "4096"},
+        {"memory", "76GiB"},
+        {"undo", NULL},
+        {"spine.oversubscription", "4:1"},
+        {"seq", "8192"},
+        {"global_batch", "1024"},
+        {"undo", NULL},
+        {"memory", "80GiB"},
+        {"spine.bandwidth", "50GB/s"},
+        {"rack.latency", "4us"},
+        {"node.bandwidth", "450GB/s"},
+    };
+    struct nest_arena arena = NEST_ARENA_INIT;
+    struct nest_errors errors;
+    nest_errors_init(&errors, &arena);
+    const char *const *one = edit[(size_t)i % (sizeof edit / sizeof edit[0])];
+    const double start = cpu_seconds();
+    if (one[1] == NULL) {
+        (void)nest_session_undo(session);
+    } else if (nest_session_set(session, one[0], one[1], &errors) == NEST_BAD_INPUT) {
+        die(&errors);
+    }
+    nest_session_wait(session);
+    nest_arena_free(&arena);
+    return cpu_seconds() - start;
+}
+
+static void explorer_row(const char *model)
+{
+    static double seconds[EDITS];
+    struct nest_arena arena = NEST_ARENA_INIT;
+    struct nest_errors errors;
+    struct nest_session *session;
+    struct nest_session_options options = {
+        .request = {.model = model, .cluster = "h100-spine-leaf"},
+        .top = ALTERNATIVES,
+        .threads = 1,
+    };
+    nest_errors_init(&errors, &arena);
+    if (nest_library_find(&arena, &options.library) != NEST_OK ||
+        nest_session_open(&options, &session, &errors) != NEST_OK) {
+        die(&errors);
+    }
+    nest_session_wait(session);
+    for (int i = 0; i < EDITS; i++) {
+        seconds[i] = explore(session, i);
+    }
+    nest_session_close(session);
+    nest_arena_free(&arena);
+    qsort(seconds, EDITS, sizeof seconds[0], compare_doubles);
+    printf("%-14s %8d %11.2f %11.2f %8.1f\n", model, EDITS, seconds[EDITS / 2] * 1e3,
+           seconds[EDITS * 99 / 100] * 1e3, peak_mib());
+    fflush(stdout);
+}
+
 /* ---- Growth with layers ---- */
 
 static void growth_row(int layers, bool different)
@@ -250,6 +320,9 @@ static void edit_table(void)
     printf("%-14s %8s %11s %11s %8s\n", "model", "edits", "median ms", "99% ms", "MiB");
     edit_row("llama3-70b");
     edit_row("gpt3-175b");
+    printf("\nIn the explorer, with %d alternatives, undo and redo\n", ALTERNATIVES);
+    explorer_row("llama3-70b");
+    explorer_row("gpt3-175b");
 }
 
 static void growth_table(void)
