@@ -77,6 +77,8 @@ static const struct nest_action_entry table[] = {
     {NEST_ACTION_MODELS, "models", "m F2", VIEW, "model", "Choose another model"},
     {NEST_ACTION_CLUSTERS, "clusters", "c F3", VIEW, "cluster", "Choose another cluster"},
     {NEST_ACTION_FIND, "find", "/", VIEW, "find", "Find a value, a stage or a group by name"},
+    {NEST_ACTION_FIND, "filter", "/", LIST | TEXT, "filter",
+     "Show only the lines that hold what is typed"},
     {NEST_ACTION_FIND_NEXT, "find-next", "n", VIEW, NULL, "Find the next one"},
     {NEST_ACTION_FIND_PREVIOUS, "find-previous", "N", VIEW, NULL, "Find the one before"},
     {NEST_ACTION_COMMAND, "command", ":", VIEW, NULL,

@@ -218,6 +218,15 @@ static void show_detail(struct nest_app *app)
     nest_strbuf_free(&text);
 }
 
+/* In a window only its lines are looked at. */
+static void ask_find(struct nest_app *app)
+{
+    const bool window = app->popup.kind != NEST_POPUP_NONE;
+    app->asking = window ? NEST_ASKING_FILTER : NEST_ASKING_FIND;
+    nest_prompt_open(&app->prompt, "/", window ? app->popup.filter : "",
+                     window ? NULL : &app->finds);
+}
+
 void nest_app_find(struct nest_app *app, int direction)
 {
     if (!app->found[0]) {
@@ -227,7 +236,7 @@ void nest_app_find(struct nest_app *app, int direction)
     }
 }
 
-static void accept_choice(struct nest_app *app)
+void nest_app_accept(struct nest_app *app)
 {
     char name[256];
     struct nest_arena arena = NEST_ARENA_INIT;
@@ -295,6 +304,19 @@ static bool act_in_view(struct nest_app *app, enum nest_action action)
     }
 }
 
+/* Takes away what was put on last: a window's filter, the window, the console. */
+static void go_back(struct nest_app *app)
+{
+    if (app->popup.filter[0]) {
+        nest_popup_filter(&app->popup, "");
+        return;
+    }
+    if (app->popup.kind == NEST_POPUP_NONE && app->view == NEST_VIEW_LUA) {
+        nest_app_show(app, app->below);
+    }
+    nest_popup_close(&app->popup);
+}
+
 void nest_app_act(struct nest_app *app, enum nest_action action)
 {
     if (app->popup.kind != NEST_POPUP_NONE && nest_popup_act(&app->popup, action)) {
@@ -332,8 +354,7 @@ void nest_app_act(struct nest_app *app, enum nest_action action)
         choose(app, NEST_FOR_CLUSTER);
         break;
     case NEST_ACTION_FIND:
-        app->asking = NEST_ASKING_FIND;
-        nest_prompt_open(&app->prompt, "/", "", &app->finds);
+        ask_find(app);
         break;
     case NEST_ACTION_FIND_NEXT:
     case NEST_ACTION_FIND_PREVIOUS:
@@ -353,7 +374,7 @@ void nest_app_act(struct nest_app *app, enum nest_action action)
         nest_app_help(app);
         break;
     case NEST_ACTION_ACCEPT:
-        accept_choice(app);
+        nest_app_accept(app);
         break;
     case NEST_ACTION_VIEW_PLAN:
         nest_app_show(app, NEST_VIEW_PLAN);
@@ -365,10 +386,7 @@ void nest_app_act(struct nest_app *app, enum nest_action action)
         nest_app_show(app, NEST_VIEW_LESSON);
         break;
     case NEST_ACTION_BACK:
-        if (app->popup.kind == NEST_POPUP_NONE && app->view == NEST_VIEW_LUA) {
-            nest_app_show(app, app->below);
-        }
-        nest_popup_close(&app->popup);
+        go_back(app);
         break;
     case NEST_ACTION_CANCEL:
         cancel(app);
@@ -458,9 +476,10 @@ static void handle_pasted(struct nest_app *app, uint32_t key)
 static void handle_click(struct nest_app *app, int x, int y)
 {
     const struct nest_hotspot *hit = nest_hotspot_at(hotspots_of(app), x, y);
-    if (!hit || app->asking != NEST_ASKING_NOTHING) {
+    if (!hit || (app->asking != NEST_ASKING_NOTHING && app->asking != NEST_ASKING_FILTER)) {
         return;
     }
+    app->asking = NEST_ASKING_NOTHING;
     const struct nest_hotspot at = *hit;
     app->message[0] = '\0';
     if (app->popup.kind == NEST_POPUP_LIST && at.action == NEST_ACTION_ACCEPT) {
@@ -483,7 +502,7 @@ static void handle_click(struct nest_app *app, int x, int y)
 static void handle_wheel(struct nest_app *app, const struct nest_event *event)
 {
     const struct nest_hotspot *hit = nest_hotspot_at(hotspots_of(app), event->x, event->y);
-    if (app->asking != NEST_ASKING_NOTHING) {
+    if (app->asking != NEST_ASKING_NOTHING && app->asking != NEST_ASKING_FILTER) {
         return;
     }
     const bool up = event->kind == NEST_EVENT_WHEEL_UP;

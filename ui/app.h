@@ -18,6 +18,7 @@ enum nest_asking {
     NEST_ASKING_NOTHING,
     NEST_ASKING_COMMAND, /* ":" */
     NEST_ASKING_FIND,    /* "/" */
+    NEST_ASKING_FILTER,  /* "/" in a window */
     NEST_ASKING_VALUE,   /* of the knob in knob_path */
     NEST_ASKING_FILE,    /* where to save */
     NEST_ASKING_QUIT     /* unsaved changes: a key answers */
@@ -116,6 +117,9 @@ void nest_app_draw_question(struct nest_app *app, struct nest_canvas *canvas);
 
 /* Goes to what was last searched for, as nest_plan_view_find. */
 void nest_app_find(struct nest_app *app, int direction);
+
+/* Takes the marked entry of the list. */
+void nest_app_accept(struct nest_app *app);
 
 /* Saves where the scenario was saved before, or asks where. */
 void nest_app_save_or_ask(struct nest_app *app);

@@ -53,9 +53,38 @@ static void complete(struct nest_app *app)
     nest_arena_free(&arena);
 }
 
+/* The window follows while one types; the keys that move, move there. */
+static void type_filter(struct nest_app *app, uint32_t key)
+{
+    const bool moves = key == NEST_KEY_UP || key == NEST_KEY_DOWN || key == NEST_KEY_PAGE_UP ||
+                       key == NEST_KEY_PAGE_DOWN;
+    if (moves) {
+        (void)nest_popup_act(&app->popup, nest_action_of_key(key, NEST_CONTEXT_LIST));
+        return;
+    }
+    switch (nest_prompt_key(&app->prompt, key)) {
+    case NEST_PROMPT_CLOSED:
+        app->asking = NEST_ASKING_NOTHING;
+        nest_popup_filter(&app->popup, "");
+        break;
+    case NEST_PROMPT_ACCEPTED:
+        app->asking = NEST_ASKING_NOTHING;
+        if (app->popup.kind == NEST_POPUP_LIST && app->popup.count > 0) {
+            nest_app_accept(app);
+        }
+        break;
+    default:
+        nest_popup_filter(&app->popup, app->prompt.text);
+    }
+}
+
 void nest_app_type(struct nest_app *app, uint32_t typed)
 {
     const uint32_t key = typed == NEST_KEY_NEW_LINE ? NEST_KEY_ENTER : typed;
+    if (app->asking == NEST_ASKING_FILTER) {
+        type_filter(app, key);
+        return;
+    }
     if (key == NEST_KEY_TAB) {
         complete(app);
         return;

@@ -63,15 +63,12 @@ void terminal_mask(struct terminal_cell *cells, int width, int height)
     for (int y = 0; y < height; y++) {
         struct terminal_cell *row = cells + y * width;
         const int at = find_word(row, width, word);
-        int end = at;
-        while (end >= 0 && end < width && row[end].code != ')') {
-            end++;
-        }
-        if (at < 1 || end >= width) {
+        const uint32_t last = row[width - 1].code;
+        if (at < 1 || (last != 0x2524 && last != '+')) {
             continue;
         }
-        /* " solved 3.2 ms (12 of 96 σ) " becomes the line followed by " solved ". */
-        const int gone = end + 2 - at - kept;
+        /* " solved 3.2 ms (12 of 96 σ) " at the end of the line becomes the line and " solved ". */
+        const int gone = width - 1 - at - kept;
         struct terminal_cell masked[8];
         memcpy(masked, row + at, sizeof masked);
         for (int x = at; x < at + gone; x++) {

@@ -64,6 +64,21 @@ static void the_console_fits_80_by_24(void **state)
     quit(t);
 }
 
+static void the_console_fits_60_by_20(void **state)
+{
+    (void)state;
+    struct terminal *t =
+        terminal_start(&(struct terminal_options){.width = 60, .height = 20, .arguments = SMALL});
+    terminal_expect_solved(t);
+    terminal_keys(t, "2");
+    terminal_expect_golden(t, "lua-welcome-60x20");
+    terminal_keys(t, "Esc");
+    terminal_expect_gone(t, "Lua over");
+    terminal_type(t, ":q!\r");
+    assert_int_equal(terminal_end(t), 0);
+    terminal_close(t);
+}
+
 static void the_console_fits_120_by_40(void **state)
 {
     (void)state;
@@ -263,6 +278,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_console_fits_80_by_24),
+        cmocka_unit_test(the_console_fits_60_by_20),
         cmocka_unit_test(the_console_fits_120_by_40),
         cmocka_unit_test(edits_undo_like_any_other),
         cmocka_unit_test(what_hangs_is_stopped_and_the_screen_lives),

@@ -1,5 +1,6 @@
 /* The explorer's parts without a terminal: actions, canvas, prompt, scrolling. */
 #include <locale.h>
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,12 +16,49 @@
 #include "ui/action.h"
 #include "ui/canvas.h"
 #include "ui/input.h"
+#include "ui/theme.h"
 #include "ui/views/frame.h"
 #include "ui/widgets/popup.h"
 #include "ui/widgets/prompt.h"
 #include "ui/widgets/scroll.h"
 
 enum { README_MAX = 1 << 20 };
+
+/* ---- Colours ---- */
+
+/* Relative luminance of a colour of the 256 that all terminals agree on (WCAG 2). */
+static double luminance(int index)
+{
+    static const int step[] = {0, 95, 135, 175, 215, 255};
+    static const double weight[] = {0.2126, 0.7152, 0.0722};
+    const int grey = 8 + (index - 232) * 10;
+    const int at = index - 16;
+    const int part[] = {index >= 232 ? grey : step[at / 36], index >= 232 ? grey : step[at / 6 % 6],
+                        index >= 232 ? grey : step[at % 6]};
+    double sum = 0;
+    assert_true(index >= 16 && index < 256);
+    for (int i = 0; i < 3; i++) {
+        const double value = part[i] / 255.0;
+        sum += weight[i] * (value <= 0.03928 ? value / 12.92 : pow((value + 0.055) / 1.055, 2.4));
+    }
+    return sum;
+}
+
+static void colours_are_legible_on_black_and_on_white(void **state)
+{
+    (void)state;
+    for (int role = 0; role < NEST_ROLES; role++) {
+        const struct nest_look look = nest_theme_look(NEST_SCHEME_256, (enum nest_role)role);
+        const double ink = look.foreground < 0 ? -1 : luminance(look.foreground);
+        if (look.background >= 0) {
+            assert_true(ink >= 0);
+            assert_true((ink + 0.05) / (luminance(look.background) + 0.05) >= 3);
+        } else if (ink >= 0 && ((ink + 0.05) / 0.05 < 3 || 1.05 / (ink + 0.05) < 3)) {
+            fail_msg("colour %d of '%s' is hard to read", look.foreground,
+                     nest_role_name((enum nest_role)role));
+        }
+    }
+}
 
 /* ---- Actions ---- */
 
@@ -370,6 +408,7 @@ static void unbreakable_text_is_broken_anywhere(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(colours_are_legible_on_black_and_on_white),
         cmocka_unit_test(no_key_means_two_things),
         cmocka_unit_test(every_key_is_in_the_readme),
         cmocka_unit_test(every_action_is_in_the_manual),

@@ -49,7 +49,11 @@ static void every_size_uses_its_room(void **state)
     static const struct {
         int width, height;
         const char *name;
-    } size[] = {{60, 20, "start-60x20"}, {120, 40, "start-120x40"}, {200, 60, "start-200x60"}};
+    } size[] = {{40, 12, "start-40x12"},
+                {60, 20, "start-60x20"},
+                {100, 37, "start-100x37"},
+                {120, 40, "start-120x40"},
+                {200, 60, "start-200x60"}};
     for (size_t i = 0; i < sizeof size / sizeof size[0]; i++) {
         struct terminal *t = start(size[i].width, size[i].height);
         terminal_expect_golden(t, size[i].name);
@@ -205,6 +209,49 @@ static void a_picker_exchanges_the_model(void **state)
     quit(t);
 }
 
+static void a_window_shows_only_what_is_looked_for(void **state)
+{
+    (void)state;
+    struct terminal *t = start(80, 24);
+    terminal_type(t, "m");
+    terminal_expect(t, "─ Model ─");
+    terminal_type(t, "/");
+    terminal_expect_gone(t, "Enter choose");
+    terminal_type(t, "NEOX");
+    terminal_expect(t, "▸ gpt-neox-20b");
+    terminal_expect_gone(t, "llama3-70b");
+    terminal_expect(t, " /NEOX ");
+    terminal_type(t, "zz");
+    terminal_expect(t, "nothing fits");
+    terminal_type(t, "\r");
+    terminal_expect(t, "Enter choose");
+    /* Nothing to choose; the filter goes first, then the window. */
+    terminal_type(t, "\r");
+    terminal_type(t, "c/dragon");
+    terminal_expect(t, "▸ dragonfly");
+    terminal_keys(t, "Down");
+    terminal_expect(t, "▸ dragonfly-2304");
+    terminal_keys(t, "Esc");
+    terminal_expect(t, "Enter choose");
+    terminal_expect(t, "dual-plane-pod");
+    terminal_expect(t, "▸ dragonfly-2304");
+    terminal_keys(t, "Esc");
+    terminal_expect_gone(t, "─ Cluster ─");
+    terminal_type(t, "?/redo");
+    terminal_expect(t, "Redo what was undone");
+    terminal_expect_gone(t, "Move up");
+    terminal_type(t, "\r");
+    terminal_expect(t, "/ filter");
+    terminal_keys(t, "Esc");
+    terminal_expect(t, "Move up");
+    terminal_keys(t, "Esc");
+    terminal_type(t, "m/neox\r");
+    terminal_expect(t, "GPT-NeoX");
+    terminal_type(t, ":q!\r");
+    assert_int_equal(terminal_end(t), 0);
+    terminal_close(t);
+}
+
 static void a_wrong_value_stays_to_be_corrected(void **state)
 {
     (void)state;
@@ -329,6 +376,7 @@ int main(void)
         cmocka_unit_test(eight_colors_are_enough),
         cmocka_unit_test(opened_levels_show_who_sits_where),
         cmocka_unit_test(a_picker_exchanges_the_model),
+        cmocka_unit_test(a_window_shows_only_what_is_looked_for),
         cmocka_unit_test(a_wrong_value_stays_to_be_corrected),
         cmocka_unit_test(quitting_asks_only_when_something_would_be_lost),
         cmocka_unit_test(details_give_the_figures),

@@ -7,7 +7,7 @@
 #include "base/units.h"
 #include "ui/views/plan_parts.h"
 
-enum { TEXT = 256, STATE_WIDTH = 40 };
+enum { TEXT = 256, STATE_WIDTH = 40, BRIEF_WIDTH = 18, WIDE = 100 };
 
 /* ---- Title ---- */
 
@@ -57,7 +57,8 @@ static void draw_title(const struct nest_frame *frame, struct nest_canvas *canva
 
 /* ---- Tabs and state ---- */
 
-static void search_text(const struct nest_frame *frame, char *out, size_t size)
+/* brief: without how the search went. */
+static void search_text(const struct nest_frame *frame, bool brief, char *out, size_t size)
 {
     const struct nest_snapshot *snapshot = frame->snapshot;
     const struct nest_progress *progress = &snapshot->progress;
@@ -71,8 +72,12 @@ static void search_text(const struct nest_frame *frame, char *out, size_t size)
         (void)snprintf(out, size, " running %.60s … C-c stops it ", frame->doing);
     } else if (snapshot->cancelled) {
         (void)snprintf(out, size, " stopped: the plan is older than the values ");
+    } else if (!snapshot->solving && brief) {
+        (void)snprintf(out, size, " solved %s ", time);
     } else if (!snapshot->solving) {
         (void)snprintf(out, size, " solved %s (%s of %s σ) ", time, solved, all);
+    } else if (progress->strategies > 0 && brief) {
+        (void)snprintf(out, size, " solving %s σ ", solved);
     } else if (progress->strategies > 0) {
         (void)snprintf(out, size, " solving %s of %s σ ", solved, all);
     } else {
@@ -93,7 +98,9 @@ static int draw_tabs(const struct nest_frame *frame, struct nest_canvas *canvas,
         [NEST_VIEW_LESSON] = {" 3 Lesson ", NEST_ACTION_VIEW_LESSON},
     };
     const int y = frame->layout->status;
-    for (int i = 0; i < NEST_VIEWS - !frame->lesson; i++) {
+    /* Where there is room, the lessons can be seen before one is open. */
+    const int count = frame->lesson || canvas->width >= WIDE ? NEST_VIEWS : NEST_VIEW_LESSON;
+    for (int i = 0; i < count; i++) {
         const enum nest_role role = i == (int)frame->view ? NEST_ROLE_TAB : NEST_ROLE_DIM;
         const int width = nest_canvas_text(canvas, x, y, canvas->width - 1 - x, role, tabs[i].text);
         nest_hotspot_add(hotspots,
@@ -115,12 +122,15 @@ static void draw_status(const struct nest_frame *frame, struct nest_canvas *canv
     const int y = frame->layout->status;
     const int end = canvas->width - 1;
     int x = 1 + draw_tabs(frame, canvas, 2, hotspots);
+    const int note = frame->note ? nest_canvas_columns(canvas, frame->note) + 3 : 0;
+    /* How the search went makes room for a note that it would cut. */
+    const bool brief = x + STATE_WIDTH + note >= end;
     char search[TEXT];
-    search_text(frame, search, sizeof search);
+    search_text(frame, brief, search, sizeof search);
     const int columns = nest_canvas_columns(canvas, search);
     /* The state keeps its place, so that what stands before it does not move with every figure. */
-    const int field = columns > STATE_WIDTH ? columns : STATE_WIDTH;
-    const int note = frame->note ? nest_canvas_columns(canvas, frame->note) + 3 : 0;
+    const int least = brief ? BRIEF_WIDTH : STATE_WIDTH;
+    const int field = columns > least ? columns : least;
     const bool important = frame->note && frame->note_role != NEST_ROLE_DIM;
     const bool both = x + field + (important ? note : 0) < end;
     if (both) {

@@ -98,6 +98,15 @@ static int draw_head(const struct nest_lesson_report *report, struct nest_canvas
     return 2;
 }
 
+/* There is more than fits: in the rule above, where it hides nothing. */
+static void draw_hint(struct nest_canvas *canvas, struct nest_rect rect, int scroll, int most)
+{
+    if (most > 0 && rect.y > 0) {
+        nest_canvas_right(canvas, rect.x, rect.y - 1, rect.width, NEST_ROLE_WARN,
+                          scroll < most ? " PgDn … " : " PgUp … ");
+    }
+}
+
 static int clamp(int value, int most)
 {
     value = value > most ? most : value;
@@ -125,6 +134,7 @@ void nest_lesson_draw(const struct nest_lesson_report *report, struct nest_canva
         figures.from = *scroll;
         add_words(&words, report);
         add_figures(&figures, report);
+        draw_hint(canvas, rect, *scroll, measure.rows - body.height);
         return;
     }
     add_words(&measure, report);
@@ -133,8 +143,5 @@ void nest_lesson_draw(const struct nest_lesson_report *report, struct nest_canva
     words.from = *scroll;
     add_words(&words, report);
     add_figures(&words, report);
-    if (*scroll + body.height < measure.rows) {
-        nest_canvas_right(canvas, rect.x, rect.y + rect.height - 1, rect.width, NEST_ROLE_WARN,
-                          "PgDn …");
-    }
+    draw_hint(canvas, rect, *scroll, measure.rows - body.height);
 }

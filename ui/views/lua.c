@@ -7,6 +7,7 @@
 #include "ui/utf8.h"
 
 enum { MARGIN = 2, SPACES = 2, LISTED = 60, SCROLLED = 3 };
+enum { WELCOME_CHUNK = 33, WELCOME_DOES = 37 }; /* columns */
 
 #define PROMPT "> "
 #define MORE   "+ "
@@ -379,18 +380,32 @@ static int draw_log(struct nest_lua_view *view, struct nest_canvas *canvas, stru
 
 static int draw_welcome(struct nest_canvas *canvas, struct nest_rect rect)
 {
-    static const char *const line[] = {
-        "Lua over the live scenario, which is s. Some chunks to begin with:",
-        "  s:set(\"memory\", \"60GiB\")        changes it; the plan is searched again",
-        "  s:pin{tp = 8, zero = 1}          pins choices",
-        "  s:solve().step_time_s            searches here and prints",
-        "  nest.bars({\"a\", \"b\"}, {1, 2})    draws; man nest-lua has more",
+    static const struct {
+        const char *chunk, *does;
+    } line[] = {
+        {"s:set(\"memory\", \"60GiB\")", "changes it; the plan is searched again"},
+        {"s:pin{tp = 8, zero = 1}", "pins choices"},
+        {"s:solve().step_time_s", "searches here and prints"},
+        {"nest.bars({\"a\", \"b\"}, {1, 2})", "draws; man nest-lua has more"},
     };
-    const int lines = (int)(sizeof line / sizeof line[0]);
-    for (int i = 0; i < lines && i < rect.height; i++) {
-        (void)nest_canvas_text(canvas, rect.x, rect.y + i, rect.width, NEST_ROLE_DIM, line[i]);
+    /* What a chunk does stands beside it, or below where there is no room. */
+    const bool beside = rect.width >= 2 + WELCOME_CHUNK + WELCOME_DOES;
+    int y = nest_canvas_wrap(canvas, rect, NEST_ROLE_DIM,
+                             "Lua over the live scenario, which is s. Some chunks to begin with:");
+    for (int i = 0; i < (int)(sizeof line / sizeof line[0]); i++) {
+        if (y < rect.height) {
+            (void)nest_canvas_text(canvas, rect.x + 2, rect.y + y, rect.width - 2, NEST_ROLE_DIM,
+                                   line[i].chunk);
+        }
+        y += !beside;
+        const int x = beside ? 2 + WELCOME_CHUNK : 6;
+        if (y < rect.height) {
+            (void)nest_canvas_text(canvas, rect.x + x, rect.y + y, rect.width - x, NEST_ROLE_DIM,
+                                   line[i].does);
+        }
+        y++;
     }
-    return lines < rect.height ? lines : rect.height;
+    return y < rect.height ? y : rect.height;
 }
 
 /* Scrolled back, what is seen stays while lines come in below. */

@@ -151,8 +151,12 @@ static void draw_level(const struct nest_plan_draw *draw, struct nest_rect rect,
                       open ? NEST_GLYPH_OPEN : NEST_GLYPH_CLOSED);
     const int room = columns->name - indent - 2;
     const int name = nest_canvas_text(draw->canvas, marker + 2, y, room, NEST_ROLE_TEXT, at->name);
-    const int fanout = nest_canvas_printf(draw->canvas, marker + 2 + name, y, room - name,
-                                          NEST_ROLE_DIM, " ×%" PRId64, at->fanout);
+    (void)snprintf(text, sizeof text, " ×%" PRId64, at->fanout);
+    /* Half a number is worse than none. */
+    const bool fits = nest_canvas_columns(draw->canvas, text) <= room - name;
+    const int fanout = fits ? nest_canvas_text(draw->canvas, marker + 2 + name, y, room - name,
+                                               NEST_ROLE_DIM, text)
+                            : 0;
     if (draw->snapshot->touched && nest_plan_seated(draw->snapshot) &&
         draw->snapshot->touched->level[level]) {
         (void)nest_canvas_text(draw->canvas, marker + 2 + name + fanout, y, room - name - fanout,

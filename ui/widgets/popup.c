@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "ui/utf8.h"
 #include "ui/widgets/scroll.h"
@@ -64,11 +65,49 @@ static int hanging_indent(const struct nest_canvas *canvas, const char *line, si
     return nest_canvas_columns(canvas, head);
 }
 
-static void add_line(struct nest_popup *popup, int indent, const char *bytes, size_t length)
+/* of: the line of the text that it is a part of. */
+static void add_line(struct nest_popup *popup, const char *of, int indent, const char *bytes,
+                     size_t length)
 {
-    popup->line[popup->count] =
-        nest_arena_printf(&popup->lines, "%*s%.*s", indent, "", (int)length, bytes);
-    popup->count += popup->line[popup->count] != NULL;
+    const int at = popup->all;
+    popup->whole[at] = of;
+    popup->every[at] = nest_arena_printf(&popup->lines, "%*s%.*s", indent, "", (int)length, bytes);
+    popup->all += popup->every[at] != NULL;
+}
+
+/* Whether a line of the length holds the filter, in whatever case. */
+static bool holds(const char *line, size_t length, const char *filter)
+{
+    const size_t wanted = strlen(filter);
+    for (size_t at = 0; at + wanted <= length; at++) {
+        if (strncasecmp(line + at, filter, wanted) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The lines that the filter leaves, the mark on the same one as before where that is there. */
+static void choose_lines(struct nest_popup *popup)
+{
+    const char *marked = popup->count > 0 ? popup->line[popup->cursor] : NULL;
+    popup->count = popup->cursor = 0;
+    for (int i = 0; i < popup->all; i++) {
+        if (holds(popup->whole[i], strcspn(popup->whole[i], "\n"), popup->filter)) {
+            popup->cursor = popup->every[i] == marked ? popup->count : popup->cursor;
+            popup->line[popup->count++] = popup->every[i];
+        }
+    }
+}
+
+/* Room for so many lines; false without memory. */
+static bool make_lines(struct nest_popup *popup, struct nest_arena *arena, size_t count)
+{
+    popup->all = popup->count = 0;
+    popup->line = NEST_NEW(arena, const char *, count);
+    popup->every = NEST_NEW(arena, const char *, count);
+    popup->whole = NEST_NEW(arena, const char *, count);
+    return popup->line && popup->every && popup->whole;
 }
 
 /* Breaks the text anew where the screen's width is another than before. */
@@ -81,15 +120,15 @@ static void break_text(struct nest_popup *popup, const struct nest_canvas *canva
     }
     nest_arena_reset(&popup->lines);
     popup->columns = canvas->width;
-    popup->count = 0;
-    popup->line = NEST_NEW(&popup->lines, const char *, strlen(popup->text) + 1);
-    for (const char *text = popup->text; popup->line && *text;) {
+    const bool made = make_lines(popup, &popup->lines, strlen(popup->text) + 1);
+    for (const char *text = popup->text; made && *text;) {
+        const char *whole = text;
         size_t length = strcspn(text, "\n");
         const char *next = text + length + (text[length] == '\n');
         int indent = hanging_indent(canvas, text, length);
         indent = indent < room / 2 ? indent : 0;
         size_t used = fitting(canvas, text, length, room);
-        add_line(popup, 0, text, length > 0 ? used : 0);
+        add_line(popup, whole, 0, text, length > 0 ? used : 0);
         while (used < length) {
             text += used;
             length -= used;
@@ -97,10 +136,18 @@ static void break_text(struct nest_popup *popup, const struct nest_canvas *canva
                 text++;
             }
             used = fitting(canvas, text, length, room - indent);
-            add_line(popup, indent, text, used);
+            add_line(popup, whole, indent, text, used);
         }
         text = next;
     }
+    choose_lines(popup);
+}
+
+void nest_popup_filter(struct nest_popup *popup, const char *text)
+{
+    (void)snprintf(popup->filter, sizeof popup->filter, "%s", text);
+    popup->first = 0;
+    choose_lines(popup);
 }
 
 void nest_popup_list(struct nest_popup *popup, const char *title, const char *const *names,
@@ -111,16 +158,20 @@ void nest_popup_list(struct nest_popup *popup, const char *title, const char *co
     while (names && names[count]) {
         count++;
     }
-    popup->line = NEST_NEW(&popup->arena, const char *, count);
-    for (int i = 0; popup->line && i < count; i++) {
-        popup->line[popup->count] = nest_arena_strdup(&popup->arena, names[i]);
-        if (popup->line[popup->count]) {
-            popup->cursor = current && strcmp(names[i], current) == 0 ? i : popup->cursor;
-            popup->count++;
+    if (!popup->title || !make_lines(popup, &popup->arena, (size_t)count)) {
+        nest_popup_close(popup);
+        return;
+    }
+    for (int i = 0; i < count; i++) {
+        const char *name = nest_arena_strdup(&popup->arena, names[i]);
+        if (name) {
+            popup->whole[popup->all] = name;
+            popup->every[popup->all++] = name;
         }
     }
-    if (!popup->title || !popup->line) {
-        nest_popup_close(popup);
+    choose_lines(popup);
+    for (int i = 0; i < popup->count && current; i++) {
+        popup->cursor = strcmp(popup->line[i], current) == 0 ? i : popup->cursor;
     }
 }
 
@@ -133,7 +184,8 @@ void nest_popup_close(struct nest_popup *popup)
 
 static int clamp(int value, int count)
 {
-    return value >= count ? count - 1 : value < 0 ? 0 : value;
+    value = value >= count ? count - 1 : value;
+    return value < 0 ? 0 : value;
 }
 
 bool nest_popup_act(struct nest_popup *popup, enum nest_action action)
@@ -172,19 +224,20 @@ bool nest_popup_act(struct nest_popup *popup, enum nest_action action)
 static int widest(const struct nest_popup *popup, const struct nest_canvas *canvas)
 {
     int width = nest_canvas_columns(canvas, popup->title) + 4;
-    for (int i = 0; i < popup->count; i++) {
-        const int columns = nest_canvas_columns(canvas, popup->line[i]) + PADDING;
+    for (int i = 0; i < popup->all; i++) {
+        const int columns = nest_canvas_columns(canvas, popup->every[i]) + PADDING;
         width = columns > width ? columns : width;
     }
     return width + FRAME;
 }
 
+/* A window keeps its size while its lines are filtered. */
 static struct nest_rect place(const struct nest_popup *popup, const struct nest_canvas *canvas)
 {
     const int most = canvas->width - 4;
     const int tall = canvas->height - 4;
     int width = widest(popup, canvas);
-    int height = popup->count + FRAME;
+    int height = popup->all + FRAME;
     width = width > most ? most : width;
     height = height > tall ? tall : height;
     return (struct nest_rect){(canvas->width - width) / 2, (canvas->height - height) / 2, width,
@@ -213,6 +266,23 @@ static void draw_line(const struct nest_popup *popup, struct nest_canvas *canvas
     }
 }
 
+/* In the lower edge: the filter, and which part of the lines is seen. */
+static void draw_foot(const struct nest_popup *popup, struct nest_canvas *canvas,
+                      struct nest_rect rect)
+{
+    const int y = rect.y + rect.height - 1;
+    int x = rect.x + 2;
+    if (popup->filter[0]) {
+        x += nest_canvas_printf(canvas, x, y, rect.width - 4, NEST_ROLE_PROMPT, " /%s ",
+                                popup->filter);
+    }
+    if (popup->count > popup->page) {
+        (void)nest_canvas_printf(canvas, x, y, rect.x + rect.width - 2 - x, NEST_ROLE_DIM,
+                                 " %d–%d of %d ", popup->first + 1, popup->first + popup->page,
+                                 popup->count);
+    }
+}
+
 void nest_popup_draw(struct nest_popup *popup, struct nest_canvas *canvas,
                      struct nest_hotspots *hotspots)
 {
@@ -238,9 +308,9 @@ void nest_popup_draw(struct nest_popup *popup, struct nest_canvas *canvas,
     for (int row = 0; row < popup->page && popup->first + row < popup->count; row++) {
         draw_line(popup, canvas, hotspots, rect, row);
     }
-    if (popup->count > popup->page) {
-        (void)nest_canvas_printf(canvas, rect.x + 2, rect.y + rect.height - 1, rect.width - 4,
-                                 NEST_ROLE_DIM, " %d–%d of %d ", popup->first + 1,
-                                 popup->first + popup->page, popup->count);
+    if (popup->count == 0) {
+        (void)nest_canvas_text(canvas, rect.x + 3, rect.y + 1, rect.width - 5, NEST_ROLE_DIM,
+                               "nothing fits");
     }
+    draw_foot(popup, canvas, rect);
 }

@@ -7,6 +7,8 @@
 
 enum nest_popup_kind { NEST_POPUP_NONE, NEST_POPUP_TEXT, NEST_POPUP_LIST };
 
+enum { NEST_POPUP_FILTER = 64 };
+
 struct nest_popup {
     enum nest_popup_kind kind;
     struct nest_arena arena; /* of the title and the lines */
@@ -14,8 +16,12 @@ struct nest_popup {
     const char *text;        /* what is read, as given; NULL in a list */
     struct nest_arena lines; /* of text broken for columns */
     int columns;
-    int count;
+    int count; /* lines shown: those that the filter leaves */
     const char **line;
+    int all; /* lines without a filter */
+    const char **every;
+    const char **whole; /* what the filter looks at: a line that was broken, up to its end */
+    char filter[NEST_POPUP_FILTER]; /* "": none */
     int cursor, first;
     int page; /* rows seen at the last drawing */
 };
@@ -27,6 +33,10 @@ void nest_popup_text(struct nest_popup *popup, const char *title, const char *te
 /* Opens with names to choose from (NULL-ended; copied), the cursor on current if it is there. */
 void nest_popup_list(struct nest_popup *popup, const char *title, const char *const *names,
                      const char *current);
+
+/* Shows only lines that hold the text, in whatever case; "" shows all. A list's mark stays on its
+ * entry where that is shown. */
+void nest_popup_filter(struct nest_popup *popup, const char *text);
 
 void nest_popup_close(struct nest_popup *popup);
 
