@@ -65,11 +65,16 @@ static void place_tensors(const struct nest_bounds *bounds, const struct nest_st
 {
     const struct nest_reach *reach = &bounds->reach;
     const int64_t inner = reach->cluster.level[0].capacity;
-    out->tp = reach->tiled && inner % s->tp == 0 ? nest_reach_inside(s->tp)
-                                                 : nest_reach_ring(reach, where, 1, s->tp);
-    out->cp = reach->tiled && inner % nest_strategy_width(s) == 0
-                  ? nest_reach_inside(s->cp)
-                  : nest_reach_ring(reach, where, s->tp, s->cp);
+    if (reach->tiled && inner % s->tp == 0) {
+        nest_reach_inside(s->tp, &out->tp);
+    } else {
+        nest_reach_ring(reach, where, 1, s->tp, &out->tp);
+    }
+    if (reach->tiled && inner % nest_strategy_width(s) == 0) {
+        nest_reach_inside(s->cp, &out->cp);
+    } else {
+        nest_reach_ring(reach, where, s->tp, s->cp, &out->cp);
+    }
 }
 
 /* Expert groups are etp * ep devices in a row of those that hold the stage: inside an innermost
@@ -81,11 +86,11 @@ static void place_experts(const struct nest_bounds *bounds, const struct nest_st
     const int64_t group = s->etp * s->ep;
     if (where->block > 0 && where->block % group == 0 && reach->tiled &&
         reach->cluster.level[0].capacity % group == 0) {
-        out->ep = nest_reach_inside(s->ep);
-        out->etp = nest_reach_inside(s->etp);
+        nest_reach_inside(s->ep, &out->ep);
+        nest_reach_inside(s->etp, &out->etp);
     } else {
-        out->ep = nest_reach_pairs(reach, where, s->etp, s->ep);
-        out->etp = nest_reach_ring(reach, where, 1, s->etp);
+        nest_reach_pairs(reach, where, s->etp, s->ep, &out->ep);
+        nest_reach_ring(reach, where, 1, s->etp, &out->etp);
     }
 }
 
@@ -100,12 +105,12 @@ void nest_bounds_place(const struct nest_bounds *bounds, const struct nest_strat
         .devices = s->tp * members, .block = pp > 0 ? block : 0, .pitch = pp * block};
     *out = nest_bounds_alone;
     place_tensors(bounds, s, &where, out);
-    out->dense = nest_reach_ring(reach, &where, s->tp, members);
-    out->shard = nest_reach_ring(reach, &where, s->tp, shard);
-    out->replicate = nest_reach_ring(reach, &where, s->tp * shard, members / shard);
+    nest_reach_ring(reach, &where, s->tp, members, &out->dense);
+    nest_reach_ring(reach, &where, s->tp, shard, &out->shard);
+    nest_reach_ring(reach, &where, s->tp * shard, members / shard, &out->replicate);
     if (bounds->problem.model->spec->experts > 1) {
         place_experts(bounds, s, &where, out);
-        out->expert = nest_reach_ring(reach, &where, s->ep * s->etp, nest_expert_copies(s));
+        nest_reach_ring(reach, &where, s->ep * s->etp, nest_expert_copies(s), &out->expert);
     }
 }
 
@@ -173,8 +178,8 @@ static void place_family(const struct nest_bounds *bounds, const struct nest_str
     }
     if (widths > 1) {
         /* Positions are multiples of no one width: groups may lie anywhere. */
-        out->tp = nest_reach_ring(&bounds->reach, &stage, 1, s->tp);
-        out->cp = nest_reach_ring(&bounds->reach, &stage, s->tp, s->cp);
+        nest_reach_ring(&bounds->reach, &stage, 1, s->tp, &out->tp);
+        nest_reach_ring(&bounds->reach, &stage, s->tp, s->cp, &out->cp);
     }
 }
 

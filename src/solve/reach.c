@@ -56,12 +56,11 @@ void nest_reach_init(const struct nest_cluster *cluster, struct nest_reach *out)
     }
 _Static_assert(NEST_MAX_LEVELS == 12, "a communicator of one member has ones at every level");
 
-struct nest_comm nest_reach_inside(int64_t size)
+void nest_reach_inside(int64_t size, struct nest_comm *out)
 {
     static const struct nest_comm one = {.size = 1, .m = ONES, .q = ONES, .p = ONES, .g = ONES};
-    struct nest_comm comm = one;
-    comm.size = comm.m[0] = size;
-    return comm;
+    *out = one;
+    out->size = out->m[0] = size;
 }
 
 static int64_t smaller(int64_t a, int64_t b)
@@ -167,18 +166,18 @@ static int64_t spread_over(const struct nest_reach *reach, int k, int64_t size, 
 /* What is known of the inner levels, and of those outside that must be crossed the one that costs
  * most. weight: the part of a buffer that each member sends out of an inner group, given how many
  * of the communicator's members that one holds and how many such groups there are. */
-static struct nest_comm cross(const struct nest_reach *reach, const struct nest_where *where,
-                              int64_t stride, int64_t size,
-                              double (*weight)(int64_t most, int64_t size, int64_t groups))
+static void cross(const struct nest_reach *reach, const struct nest_where *where, int64_t stride,
+                  int64_t size, double (*weight)(int64_t most, int64_t size, int64_t groups),
+                  struct nest_comm *out)
 {
-    struct nest_comm comm = nest_reach_inside(1);
+    nest_reach_inside(1, out);
     if (size == 1) {
-        return comm;
+        return;
     }
     int worst = 0;
     int64_t held = 1;
     double heaviest = 0.0;
-    const int known = set_known(reach, where, stride, size, &comm);
+    const int known = set_known(reach, where, stride, size, out);
     for (int k = known > 1 ? known : 1; k < reach->cluster.levels; k++) {
         const int64_t most = most_inside(where, reach->cluster.level[k - 1].capacity, stride);
         if (size <= most || !reach->sided[k]) {
@@ -193,13 +192,12 @@ static struct nest_comm cross(const struct nest_reach *reach, const struct nest_
         }
     }
     if (worst > 0) {
-        comm.top = worst;
-        comm.m[worst] = spread_over(reach, worst, size, held);
-        comm.q[worst] = flows_at(reach, where, worst);
-        comm.p[worst] = held;
-        comm.size = size;
+        out->top = worst;
+        out->m[worst] = spread_over(reach, worst, size, held);
+        out->q[worst] = flows_at(reach, where, worst);
+        out->p[worst] = held;
+        out->size = size;
     }
-    return comm;
 }
 
 static double striped(int64_t most, int64_t size, int64_t groups)
@@ -214,17 +212,16 @@ static double outward(int64_t most, int64_t size, int64_t groups)
     return 1.0 - (double)most / (double)size;
 }
 
-struct nest_comm nest_reach_ring(const struct nest_reach *reach, const struct nest_where *where,
-                                 int64_t stride, int64_t size)
+void nest_reach_ring(const struct nest_reach *reach, const struct nest_where *where, int64_t stride,
+                     int64_t size, struct nest_comm *out)
 {
-    return cross(reach, where, stride, size, striped);
+    cross(reach, where, stride, size, striped, out);
 }
 
-struct nest_comm nest_reach_pairs(const struct nest_reach *reach, const struct nest_where *where,
-                                  int64_t stride, int64_t size)
+void nest_reach_pairs(const struct nest_reach *reach, const struct nest_where *where,
+                      int64_t stride, int64_t size, struct nest_comm *out)
 {
-    struct nest_comm comm = cross(reach, where, stride, size, outward);
+    cross(reach, where, stride, size, outward, out);
     /* However many of the others are known: each of them gets a size-th of the buffer. */
-    comm.size = comm.size > 1 ? size : 1;
-    return comm;
+    out->size = out->size > 1 ? size : 1;
 }

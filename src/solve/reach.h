@@ -40,14 +40,14 @@ struct nest_where {
 };
 
 /* The least that all-gathers, reduce-scatters and all-reduces over the group can cost. */
-struct nest_comm nest_reach_ring(const struct nest_reach *reach, const struct nest_where *where,
-                                 int64_t stride, int64_t size);
+void nest_reach_ring(const struct nest_reach *reach, const struct nest_where *where, int64_t stride,
+                     int64_t size, struct nest_comm *out);
 
 /* The least that all-to-alls can. */
-struct nest_comm nest_reach_pairs(const struct nest_reach *reach, const struct nest_where *where,
-                                  int64_t stride, int64_t size);
+void nest_reach_pairs(const struct nest_reach *reach, const struct nest_where *where,
+                      int64_t stride, int64_t size, struct nest_comm *out);
 
 /* A group that lies inside one innermost group in every plan; size 1: no communicator. */
-struct nest_comm nest_reach_inside(int64_t size);
+void nest_reach_inside(int64_t size, struct nest_comm *out);
 
 #endif

@@ -504,35 +504,32 @@ struct fitting {
     struct nest_step_frame frame;
 };
 
-static struct nest_step_frame frame_of(const struct nest_bounds *bounds,
-                                       const struct nest_room *room, const struct nest_grid *grid)
+/* Filled in place: this is what bounding does most. */
+static void fit(const struct nest_bounds *bounds, const struct nest_room *room,
+                const struct nest_grid *grid, struct fitting *out)
 {
-    struct nest_step_frame frame = {.microbatches = room->microbatches,
-                                    .virtual_stages = grid->virtual_stages};
-    if (nest_override_has(bounds->problem.overrides, NEST_HOOK_STEP)) {
-        struct nest_strategy strategy = room->strategy;
-        strategy.virtual_stages = grid->virtual_stages;
-        frame = nest_step_frame_of(bounds->space->problem, &strategy, grid->pp);
-    }
-    return frame;
-}
-
-static struct fitting fit(const struct nest_bounds *bounds, const struct nest_room *room,
-                          const struct nest_grid *grid)
-{
-    struct fitting f = {.room = room, .grid = grid, .overlap = bounds->problem.overlap.dp};
     const int64_t v = grid->virtual_stages;
     /* Chunks may hide the knob's part of their transfers; the two ends lack one each. */
     const double part = v > 1 ? (1.0 - bounds->problem.overlap.pp) * (double)(v - 1) : 1.0;
     /* Capped, so that no sum of links leaves int64: a bound may always be less. */
     const nest_ps longest = NEST_PS_MAX / (2 * grid->pp);
-    f.link = (nest_ps)(part * (double)(room->link < longest ? room->link : longest));
-    f.fill = room->total < NEST_PS_MAX ? room->total + 2 * (grid->pp - 1) * f.link : NEST_PS_MAX;
-    const nest_ps even = (f.fill + grid->pp - 1) / grid->pp;
-    f.even = even > room->largest ? even : room->largest;
-    f.columns = (room->bound->bulk + v - 1) / v;
-    f.frame = frame_of(bounds, room, grid);
-    return f;
+    out->room = room;
+    out->grid = grid;
+    out->overlap = bounds->problem.overlap.dp;
+    out->link = (nest_ps)(part * (double)(room->link < longest ? room->link : longest));
+    out->fill =
+        room->total < NEST_PS_MAX ? room->total + 2 * (grid->pp - 1) * out->link : NEST_PS_MAX;
+    const nest_ps even = (out->fill + grid->pp - 1) / grid->pp;
+    out->even = even > room->largest ? even : room->largest;
+    out->columns = (room->bound->bulk + v - 1) / v;
+    out->frame.microbatches = room->microbatches;
+    out->frame.virtual_stages = v;
+    out->frame.rule.given = out->frame.rule.refused = false;
+    if (nest_override_has(bounds->problem.overrides, NEST_HOOK_STEP)) {
+        struct nest_strategy strategy = room->strategy;
+        strategy.virtual_stages = v;
+        out->frame = nest_step_frame_of(bounds->space->problem, &strategy, grid->pp);
+    }
 }
 
 /* With v chunks, the first and the last stage may lack one block of v times as many. */
@@ -715,7 +712,8 @@ bool nest_room_holds(const struct nest_room *room, const struct nest_grid *grid,
 nest_ps nest_room_even(const struct nest_bounds *bounds, const struct nest_room *room,
                        const struct nest_grid *grid, nest_ps limit)
 {
-    const struct fitting f = fit(bounds, room, grid);
+    struct fitting f;
+    fit(bounds, room, grid, &f);
     const nest_ps step = step_with(&f, f.even, 0);
     return step > limit || !knows_memory(room) || holds_bulk(&f) ? step : NEST_PS_MAX;
 }
@@ -821,7 +819,8 @@ enum { COARSE = 16, FINE = 64 };
 nest_ps nest_room_sharp(const struct nest_bounds *bounds, const struct nest_room *room,
                         const struct nest_grid *grid, nest_ps limit)
 {
-    const struct fitting f = fit(bounds, room, grid);
+    struct fitting f;
+    fit(bounds, room, grid, &f);
     /* M*b rises faster than the tail of a single stage falls: the least b costs least. */
     const bool single = grid->pp == 1;
     const nest_ps easy = step_with(&f, f.even, single ? least_tail(&f, f.columns, f.even) : 0);
