@@ -2,14 +2,23 @@
 
 #include <stdlib.h>
 
+/* Which one a node competes as: less than its bound, the more the deeper it is. */
+static nest_ps key_of(const struct nest_frontier *frontier, const struct nest_node *node)
+{
+    const nest_ps step = frontier->aimed ? frontier->discount : node->bound / NEST_FRONTIER_SEEKING;
+    return node->bound - step * node->level;
+}
+
 static bool before(const struct nest_frontier *frontier, const struct nest_node *a,
                    const struct nest_node *b)
 {
     if (frontier->diving && a->level != b->level) {
         return a->level > b->level;
     }
-    if (a->bound != b->bound) {
-        return a->bound < b->bound;
+    const nest_ps x = key_of(frontier, a);
+    const nest_ps y = key_of(frontier, b);
+    if (x != y) {
+        return x < y;
     }
     return a->level != b->level ? a->level > b->level : a->number < b->number;
 }
@@ -59,14 +68,30 @@ struct nest_node nest_frontier_pop(struct nest_frontier *f)
     return top;
 }
 
-void nest_frontier_surface(struct nest_frontier *f)
+static void sort_again(struct nest_frontier *f)
 {
-    if (!f->diving) {
-        return;
-    }
-    f->diving = false;
     for (size_t i = f->count / 2; i-- > 0;) {
         const struct nest_node node = f->heap[i];
         sift_down(f, i, node);
     }
+}
+
+void nest_frontier_surface(struct nest_frontier *f)
+{
+    if (f->diving) {
+        f->diving = false;
+        sort_again(f);
+    }
+}
+
+void nest_frontier_aim(struct nest_frontier *f, nest_ps limit)
+{
+    nest_ps least = limit;
+    for (size_t i = 0; i < f->count; i++) {
+        least = f->heap[i].bound < least ? f->heap[i].bound : least;
+    }
+    f->diving = false;
+    f->aimed = true;
+    f->discount = (limit - least) / NEST_FRONTIER_AIMING;
+    sort_again(f);
 }

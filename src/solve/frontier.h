@@ -1,7 +1,10 @@
-/* Partial strategies that wait to be looked at: a heap, least bound first.
+/* Partial strategies that wait to be looked at: a heap, least bound first, deeper ones before
+ * others that are little better. In which order they are looked at decides how soon a good plan
+ * keeps out the rest, and never which plan is found.
  *
- * While it dives, deeper ones come first: that leads straight to a whole strategy, whose plan then
- * keeps out most of the rest. */
+ *   diving   the deepest first: straight to a whole strategy
+ *   seeking  while no plan is known, a level counts as much as a 12th of the bound
+ *   aimed    at a plan: a level counts a 32nd of what that is above the least bound */
 #ifndef NEST_SOLVE_FRONTIER_H
 #define NEST_SOLVE_FRONTIER_H
 
@@ -39,7 +42,11 @@ struct nest_frontier {
     size_t count, capacity;
     int64_t born;
     bool diving;
+    bool aimed;
+    nest_ps discount; /* of a level, once aimed */
 };
+
+enum { NEST_FRONTIER_SEEKING = 12, NEST_FRONTIER_AIMING = 32 };
 
 /* False when memory is out. */
 bool nest_frontier_push(struct nest_frontier *frontier, const struct nest_node *node);
@@ -47,7 +54,10 @@ bool nest_frontier_push(struct nest_frontier *frontier, const struct nest_node *
 /* Takes the first one; count must not be 0. */
 struct nest_node nest_frontier_pop(struct nest_frontier *frontier);
 
-/* Ends the dive. */
+/* Ends a dive. */
 void nest_frontier_surface(struct nest_frontier *frontier);
+
+/* A plan of that step time is known, or a better one than before. */
+void nest_frontier_aim(struct nest_frontier *frontier, nest_ps limit);
 
 #endif

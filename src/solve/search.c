@@ -354,7 +354,9 @@ static void solve(struct search *s, struct nest_single *single, const struct nes
     } else if (status == NEST_NO && reach < limit) {
         push_again(s, node, reach);
     }
-    if (status == NEST_OK || ++s->dives == DIVES) {
+    if (current_limit(s) < limit) {
+        nest_frontier_aim(&s->frontier, current_limit(s));
+    } else if (++s->dives == DIVES) {
         nest_frontier_surface(&s->frontier);
     }
     report(s);
@@ -462,6 +464,7 @@ enum nest_status nest_search(const struct nest_bounds *bounds,
     const struct nest_space *space = bounds->space;
     struct search s = {.space = space, .options = options, .limit = limit, .bounds = bounds};
     s.frontier.diving = limit == NEST_PS_MAX && !options->exhaustive;
+    s.frontier.aimed = limit < NEST_PS_MAX;
     pthread_mutex_init(&s.lock, NULL);
     pthread_cond_init(&s.changed, NULL);
     s.status = prepare(&s) ? NEST_OK : NEST_NO_MEMORY;
