@@ -129,8 +129,10 @@ static bool is_promising(const struct task *task)
     }
     const struct nest_grid grid = {nest_strategy_dp(&task->strategy), task->strategy.virtual_stages,
                                    task->stages};
-    nest_room_measure_placed(task->single->bounds, task->family, task->bound, &task->strategy,
-                             places, placement, &room);
+    struct nest_strategy strategy = task->strategy;
+    strategy.zero = task->zero[0];
+    nest_room_measure_placed(task->single->bounds, task->family, task->bound, &strategy, places,
+                             placement, &room);
     return nest_room_sharp(task->single->bounds, &room, &grid, task->limit) <= task->limit;
 }
 
