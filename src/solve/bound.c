@@ -28,6 +28,75 @@ static int longest_run(const struct nest_model *model)
     return longest;
 }
 
+/* Lists the kinds of the bulk. False if there are too many. */
+static bool list_kinds(const struct nest_model *model, struct nest_bounds *bounds)
+{
+    bounds->bulk_kinds = 0;
+    bounds->bulk_layers = 0;
+    for (int i = bounds->bulk; i < bounds->bulk + bounds->bulk_runs; i++) {
+        int k = 0;
+        while (k < bounds->bulk_kinds && bounds->bulk_kind[k] != model->run[i].kind) {
+            k++;
+        }
+        if (k == NEST_BULK_KINDS) {
+            return false;
+        }
+        if (k == bounds->bulk_kinds) {
+            bounds->bulk_kind[bounds->bulk_kinds++] = model->run[i].kind;
+            bounds->bulk_count[k] = 0;
+        }
+        bounds->bulk_count[k] += model->run[i].count;
+        bounds->bulk_layers += model->run[i].count;
+    }
+    return true;
+}
+
+static void choose_bulk(const struct nest_model *model, struct nest_bounds *bounds)
+{
+    const int longest = longest_run(model);
+    const int first = model->run[0].count == 1;
+    const int last = model->run[model->runs - 1].count == 1;
+    bounds->bulk = first;
+    bounds->bulk_runs = model->runs - first - last;
+    const bool dominates = 2 * model->run[longest].count >= model->layers;
+    if (model->cuts || dominates || bounds->bulk_runs < 1 || !list_kinds(model, bounds)) {
+        bounds->bulk = longest;
+        bounds->bulk_runs = 1;
+        (void)list_kinds(model, bounds);
+    }
+}
+
+/* Any number would do for `each`; of rows that fall short of it the worst begins and ends with
+ * runs, for within a run layers are alike. */
+struct nest_mean nest_bounds_mean(const struct nest_bounds *bounds,
+                                  const int64_t figure[NEST_BULK_KINDS])
+{
+    const struct nest_model *model = bounds->problem.model;
+    struct nest_mean mean = {figure[0], 0};
+    if (bounds->bulk_kinds == 1) {
+        return mean;
+    }
+    const int64_t most = INT64_MAX / 4 / model->layers; /* less is a bound, too */
+    int64_t by_kind[NEST_BULK_KINDS] = {0};
+    int64_t sum = 0;
+    for (int k = 0; k < bounds->bulk_kinds; k++) {
+        by_kind[k] = figure[k] < most ? figure[k] : most;
+        sum += bounds->bulk_count[k] * by_kind[k];
+    }
+    mean.each = sum / bounds->bulk_layers;
+    int64_t row = 0;
+    for (int i = bounds->bulk; i < bounds->bulk + bounds->bulk_runs; i++) {
+        int k = 0;
+        while (bounds->bulk_kind[k] != model->run[i].kind) {
+            k++;
+        }
+        row += model->run[i].count * (mean.each - by_kind[k]);
+        row = row > 0 ? row : 0;
+        mean.slack = row > mean.slack ? row : mean.slack;
+    }
+    return mean;
+}
+
 bool nest_bounds_init(struct nest_bounds *bounds, const struct nest_space *space,
                       struct nest_arena *arena)
 {
@@ -36,9 +105,9 @@ bool nest_bounds_init(struct nest_bounds *bounds, const struct nest_space *space
         (struct nest_bounds){.space = space,
                              .arena = arena,
                              .problem = *space->problem,
-                             .bulk = longest_run(model),
                              .kind = NEST_NEW(arena, struct nest_kind_bound, model->kinds),
                              .family = NEST_NEW(arena, struct nest_bound, space->families + 1)};
+    choose_bulk(model, bounds);
     nest_reach_init(space->problem->cluster, &bounds->reach);
     bounds->problem.cluster = &bounds->reach.cluster;
     if (space->problem->overrides) {
@@ -157,8 +226,7 @@ nest_ps nest_bounds_link(const struct nest_bounds *bounds, int64_t block, int64_
     return least < NEST_PS_MAX ? least : 0;
 }
 
-/* sum + count * time; a time that saturates makes the sum saturate. */
-static nest_ps sum_of(nest_ps sum, int count, nest_ps time)
+nest_ps nest_bounds_sum(nest_ps sum, int64_t count, nest_ps time)
 {
     const nest_ps part = time > NEST_PS_MAX / count ? NEST_PS_MAX : count * time;
     return sum + part < NEST_PS_MAX ? sum + part : NEST_PS_MAX;
@@ -241,7 +309,6 @@ static bool price_width(const struct nest_bounds *bounds, const struct nest_stra
                         int widths, struct nest_bound *out)
 {
     const struct nest_model *model = bounds->problem.model;
-    const struct nest_kind_bound *bulk = &bounds->kind[model->run[bounds->bulk].kind];
     const int last = model->runs - 1;
     struct nest_placement placement;
     if (nest_override_has(bounds->problem.overrides, NEST_HOOK_LOAD) &&
@@ -257,9 +324,15 @@ static bool price_width(const struct nest_bounds *bounds, const struct nest_stra
         out->boundary = boundary < out->boundary ? boundary : out->boundary;
     }
     for (int m = 0; m < bounds->space->modes; m++) {
-        out->bulk_time[m] = lesser(out->bulk_time[m], bulk->time[m]);
+        nest_ps time[NEST_BULK_KINDS];
+        for (int k = 0; k < bounds->bulk_kinds; k++) {
+            time[k] = bounds->kind[bounds->bulk_kind[k]].time[m];
+        }
+        out->bulk_time[m] = nest_bounds_mean(bounds, time);
     }
-    out->work = bulk->work;
+    for (int k = 0; k < bounds->bulk_kinds; k++) {
+        out->work[k] = bounds->kind[bounds->bulk_kind[k]].work;
+    }
     out->first = bounds->kind[model->run[0].kind].work;
     out->last = bounds->kind[model->run[last].kind].work;
     return true;
@@ -271,15 +344,13 @@ bool nest_bound_family(const struct nest_bounds *bounds, const struct nest_famil
                        struct nest_bound *out)
 {
     const struct nest_model *model = bounds->problem.model;
-    *out = (struct nest_bound){.bulk = model->run[bounds->bulk].count,
+    const int end = bounds->bulk + bounds->bulk_runs;
+    *out = (struct nest_bound){.bulk = bounds->bulk_layers,
                                .has_first = bounds->bulk > 0 && starts_alone(model),
-                               .has_last = bounds->bulk < model->runs - 1 && ends_alone(model),
+                               .has_last = end < model->runs && ends_alone(model),
                                .boundary = INT64_MAX};
     for (int k = 0; k < model->kinds; k++) {
         bounds->kind[k].least = NEST_PS_MAX;
-    }
-    for (int m = 0; m < NEST_RECOMPUTES; m++) {
-        out->bulk_time[m] = NEST_PS_MAX;
     }
     for (int w = 0; w < family->widths; w++) {
         struct nest_strategy strategy = family->strategy;
@@ -297,10 +368,13 @@ bool nest_bound_family(const struct nest_bounds *bounds, const struct nest_famil
     for (int i = 0; i < model->runs; i++) {
         const nest_ps least = bounds->kind[model->run[i].kind].least;
         const int count = model->run[i].count;
-        out->total = sum_of(out->total, count, least);
-        out->front =
-            i < bounds->bulk && !model->cuts ? sum_of(out->front, count, least) : out->front;
-        out->back = i > bounds->bulk && !model->cuts ? sum_of(out->back, count, least) : out->back;
+        out->total = nest_bounds_sum(out->total, count, least);
+        if (i >= bounds->bulk && i < end) {
+            out->bulk_total = nest_bounds_sum(out->bulk_total, count, least);
+        } else if (!model->cuts) {
+            nest_ps *side = i < end ? &out->front : &out->back;
+            *side = nest_bounds_sum(*side, count, least);
+        }
         out->largest = least > out->largest ? least : out->largest;
     }
     out->first_time = bounds->kind[model->run[0].kind].least;
@@ -353,7 +427,7 @@ bool nest_bound_group(const struct nest_bounds *bounds, const struct nest_group 
     for (int i = 0; i < model->runs; i++) {
         const nest_ps exact = bounds->kind[model->run[i].kind].least;
         const nest_ps time = exact > ROUNDING ? exact - ROUNDING : 0;
-        bound.total = sum_of(bound.total, model->run[i].count, time);
+        bound.total = nest_bounds_sum(bound.total, model->run[i].count, time);
         bound.largest = time > bound.largest ? time : bound.largest;
     }
     *least = nest_bound_least(bounds, whole, &bound);

@@ -22,8 +22,8 @@ static const double FITTED = 1.0 - 1.0 / 64.0;
 /* One collective of the once-per-step traffic. */
 struct part {
     const struct nest_problem *problem;
-    double layer; /* parameters of one bulk layer */
-    int64_t layers;
+    double layer; /* parameters of the bulk layer with fewest */
+    double whole; /* of all bulk layers */
 };
 
 /* What the bulk's parameters cause in proportion, at the least, where a script prices them: its
@@ -32,7 +32,6 @@ struct part {
 static nest_ps overridden_part(const struct part *part, enum nest_collective kind,
                                const struct nest_comm *comm, double bytes_each)
 {
-    const double whole = part->layer * (double)part->layers;
     double size = 1024.0;
     while (4.0 * size <= part->layer) {
         size *= 4.0;
@@ -42,30 +41,44 @@ static nest_ps overridden_part(const struct part *part, enum nest_collective kin
         const nest_ps time = nest_problem_collective(part->problem, kind, comm, bytes_each * size);
         const double each = (double)time / size;
         least = each < least ? each : least;
-        last = size >= whole;
+        last = size >= part->whole;
     }
-    return (nest_ps)(least * whole);
+    return (nest_ps)(least * part->whole);
 }
 
 static nest_ps part_time(const struct part *part, enum nest_collective kind,
                          const struct nest_comm *comm, double bytes_each)
 {
-    if (comm->size <= 1 || part->layer <= 0.0) {
+    if (comm->size <= 1 || part->whole <= 0.0) {
         return 0;
     }
     return nest_override_has(part->problem->overrides, NEST_HOOK_COLLECTIVE)
                ? overridden_part(part, kind, comm, bytes_each)
-               : nest_problem_collective(part->problem, kind, comm,
-                                         bytes_each * part->layer * (double)part->layers);
+               : nest_problem_collective(part->problem, kind, comm, bytes_each * part->whole);
+}
+
+/* The parameters of the bulk that are dense, or those that are experts'. */
+static struct part part_of(const struct nest_problem *problem, const struct nest_bounds *bounds,
+                           const struct nest_bound *bound, bool expert)
+{
+    struct part part = {.problem = problem};
+    for (int k = 0; k < bounds->bulk_kinds; k++) {
+        const struct nest_layer_work *work = bound->work[k];
+        const double one = (double)(expert ? work->expert : work->dense);
+        part.layer = k == 0 || one < part.layer ? one : part.layer;
+        part.whole += one * (double)bounds->bulk_count[k];
+    }
+    return part;
 }
 
 /* Once-per-step traffic of all the bulk's parameters, if one stage holds them. */
-static nest_ps whole_traffic(const struct nest_problem *problem, const struct nest_bound *bound,
-                             const struct nest_strategy *s, const struct nest_placement *at)
+static nest_ps whole_traffic(const struct nest_problem *problem, const struct nest_bounds *bounds,
+                             const struct nest_bound *bound, const struct nest_strategy *s,
+                             const struct nest_placement *at)
 {
     const struct nest_state_bytes bytes = nest_state_bytes(&problem->train);
-    const struct part dense = {problem, (double)bound->work->dense, bound->bulk};
-    const struct part expert = {problem, (double)bound->work->expert, bound->bulk};
+    const struct part dense = part_of(problem, bounds, bound, false);
+    const struct part expert = part_of(problem, bounds, bound, true);
     const double gradient = (double)bytes.gradient;
     const double weight = (double)bytes.gathered;
     nest_ps traffic = 0;
@@ -162,18 +175,28 @@ static void measure_ends(const struct nest_problem *problem, const struct nest_s
 
 /* What bulk layers keep in memory, wherever they are. gathers: the strategy's ZeRO stage is the one
  * meant; else another one may gather less. */
-static void measure_memory(const struct nest_problem *problem, const struct nest_space *space,
+static void measure_memory(const struct nest_problem *problem, const struct nest_bounds *bounds,
                            bool gathers, struct nest_room *out)
 {
+    const struct nest_space *space = bounds->space;
+    int64_t state[NEST_BULK_KINDS] = {0};
+    int64_t activations[NEST_RECOMPUTES][NEST_BULK_KINDS] = {{0}};
     struct nest_reserve reserve;
-    struct footprint layer;
     nest_reserve_of(problem, &out->strategy, &reserve);
     out->limit = problem->memory_limit - reserve.base;
-    measure_layer(problem, space, out->bound->work, &out->strategy, &layer);
-    out->state = layer.state;
+    for (int k = 0; k < bounds->bulk_kinds; k++) {
+        struct footprint layer;
+        measure_layer(problem, space, out->bound->work[k], &out->strategy, &layer);
+        state[k] = layer.state;
+        for (int m = 0; m < space->modes; m++) {
+            const int64_t left = out->limit - layer.working[m] - (gathers ? layer.gathered : 0);
+            activations[m][k] = layer.activations[m];
+            out->memory[m] = k == 0 || left > out->memory[m] ? left : out->memory[m];
+        }
+    }
+    out->state = nest_bounds_mean(bounds, state);
     for (int m = 0; m < space->modes; m++) {
-        out->activations[m] = layer.activations[m];
-        out->memory[m] = out->limit - layer.working[m] - (gathers ? layer.gathered : 0);
+        out->activations[m] = nest_bounds_mean(bounds, activations[m]);
     }
 }
 
@@ -219,21 +242,59 @@ static nest_ps end_time(const struct nest_problem *problem, const struct nest_sp
     return time > least ? time : least;
 }
 
-/* Prices one bulk layer, and those at the ends, on the problem's cluster at a place. */
+/* By how many layers some of the bulk in a row may fall short of their share of its parameters. */
+static double shortfall(const struct nest_bounds *bounds, const struct nest_bound *bound)
+{
+    double most = 0.0;
+    for (int expert = 0; expert < 2 && bounds->bulk_kinds > 1; expert++) {
+        int64_t size[NEST_BULK_KINDS];
+        for (int k = 0; k < bounds->bulk_kinds; k++) {
+            size[k] = expert ? bound->work[k]->expert : bound->work[k]->dense;
+        }
+        const struct nest_mean mean = nest_bounds_mean(bounds, size);
+        const double layers = (double)mean.slack / (double)(mean.each > 0 ? mean.each : 1);
+        most = layers > most ? layers : most;
+    }
+    return most;
+}
+
+/* Prices the bulk's layers on the problem's cluster at a place. */
+static void measure_bulk(const struct nest_problem *problem, const struct nest_bounds *bounds,
+                         const struct nest_placement *placement, struct nest_room *out)
+{
+    const struct nest_space *space = bounds->space;
+    const struct nest_strategy strategy = timed(problem, &out->strategy);
+    nest_ps time[NEST_RECOMPUTES][NEST_BULK_KINDS] = {{0}};
+    nest_ps forward[NEST_BULK_KINDS] = {0};
+    out->bulk_total = out->bulk_largest = 0;
+    for (int k = 0; k < bounds->bulk_kinds; k++) {
+        struct nest_layer_cost cost[NEST_RECOMPUTES];
+        nest_ps least = NEST_PS_MAX;
+        nest_layer_price_modes(problem, out->bound->work[k], &strategy, placement, cost);
+        for (int m = 0; m < space->modes; m++) {
+            const struct nest_layer_cost *one = &cost[space->mode[m]];
+            time[m][k] = nest_bounds_time(out->bound, space->mode[m], one);
+            least = lesser(least, time[m][k]);
+            forward[k] = one->fw;
+        }
+        out->bulk_total = nest_bounds_sum(out->bulk_total, bounds->bulk_count[k], least);
+        out->bulk_largest = least > out->bulk_largest ? least : out->bulk_largest;
+    }
+    for (int m = 0; m < space->modes; m++) {
+        out->time[m] = nest_bounds_mean(bounds, time[m]);
+    }
+    out->forward = nest_bounds_mean(bounds, forward);
+}
+
+/* The bulk, the layers at the ends, and the traffic. */
 static void measure_time(const struct nest_problem *problem, const struct nest_bounds *bounds,
                          const struct nest_placement *placement, struct nest_room *out)
 {
     const struct nest_space *space = bounds->space;
     const struct nest_bound *bound = out->bound;
-    const struct nest_strategy strategy = timed(problem, &out->strategy);
-    struct nest_layer_cost cost[NEST_RECOMPUTES];
-    nest_layer_price_modes(problem, bound->work, &strategy, placement, cost);
-    for (int m = 0; m < space->modes; m++) {
-        const struct nest_layer_cost *one = &cost[space->mode[m]];
-        out->time[m] = nest_bounds_time(bound, space->mode[m], one);
-        out->forward = one->fw;
-    }
-    out->traffic = whole_traffic(problem, bound, &out->strategy, placement);
+    measure_bulk(problem, bounds, placement, out);
+    out->traffic = whole_traffic(problem, bounds, bound, &out->strategy, placement);
+    out->unsent = shortfall(bounds, bound);
     if (bound->has_first) {
         out->first = end_time(problem, space, placement, bound->first, bound->first_time, out);
     }
@@ -258,20 +319,18 @@ static int fastest(const struct nest_problem *problem, unsigned kept)
     return found;
 }
 
-/* Raises the times of a bulk layer, by mode, to what its own operators take on one kind of device.
+/* The time of a bulk layer by a mode, at least what its own operators take on one kind of device.
  */
-static void raise(const struct nest_room *room, const struct nest_bounds *bounds,
-                  const struct nest_layer_work *work, nest_ps time[NEST_RECOMPUTES])
+static nest_ps paced(const struct nest_room *room, const struct nest_bounds *bounds,
+                     const struct nest_layer_work *work, int mode)
 {
-    for (int m = 0; m < room->modes; m++) {
-        const double seconds = work->fw + work->bw + work->redone[bounds->space->mode[m]];
-        /* A few picoseconds less, for its parts are rounded one by one. */
-        const nest_ps own = nest_to_ps(seconds) - 8;
-        time[m] = own > time[m] ? own : time[m];
-    }
+    const double seconds = work->fw + work->bw + work->redone[bounds->space->mode[mode]];
+    /* A few picoseconds less, for its parts are rounded one by one. */
+    const nest_ps own = nest_to_ps(seconds) - 8;
+    return own > room->time[mode].each ? own : room->time[mode].each;
 }
 
-/* What a mixed cluster's kinds do to the times of a bulk layer. */
+/* What a mixed cluster's kinds do to the times of a bulk of equal layers. */
 static void measure_kinds(const struct nest_bounds *bounds, struct nest_room *out)
 {
     const struct nest_strategy *strategy = &out->strategy;
@@ -290,19 +349,16 @@ static void measure_kinds(const struct nest_bounds *bounds, struct nest_room *ou
     }
     for (int k = 0; k < cluster->kinds; k++) {
         if (k != best && (kept & (1u << k))) {
-            nest_ps time[NEST_RECOMPUTES];
             nest_pace_work(problem, 1u << k, kind, strategy, &work);
             for (int m = 0; m < out->modes; m++) {
-                time[m] = out->time[m];
-            }
-            raise(out, bounds, &work, time);
-            for (int m = 0; m < out->modes; m++) {
-                slowest[m] = lesser(slowest[m], time[m]);
+                slowest[m] = lesser(slowest[m], paced(out, bounds, &work, m));
             }
         }
     }
     nest_pace_work(problem, 1u << best, kind, strategy, &work);
-    raise(out, bounds, &work, out->time);
+    for (int m = 0; m < out->modes; m++) {
+        out->time[m].each = paced(out, bounds, &work, m);
+    }
     out->mixed = true;
     out->fast_stages = count[best] / (nest_strategy_width(strategy) * nest_strategy_dp(strategy));
     for (int m = 0; m < out->modes; m++) {
@@ -310,37 +366,24 @@ static void measure_kinds(const struct nest_bounds *bounds, struct nest_room *ou
     }
 }
 
-/* sum + count * more; saturates. */
-static nest_ps raised(nest_ps sum, int64_t count, nest_ps more)
-{
-    nest_ps all = 0;
-    if (__builtin_mul_overflow(count, more, &all) || all > NEST_PS_MAX) {
-        return NEST_PS_MAX;
-    }
-    return sum + all < NEST_PS_MAX ? sum + all : NEST_PS_MAX;
-}
-
 static nest_ps larger(nest_ps a, nest_ps b)
 {
     return a > b ? a : b;
 }
 
-/* Totals from the times of one layer and of those at the ends. */
+/* Totals from the times of the bulk and of the layers at the ends. */
 static void sum_up(struct nest_room *out)
 {
     const struct nest_bound *bound = out->bound;
-    nest_ps now = NEST_PS_MAX;
-    nest_ps before = NEST_PS_MAX;
-    for (int m = 0; m < out->modes; m++) {
-        now = lesser(now, out->time[m]);
-        before = lesser(before, bound->bulk_time[m]);
-    }
+    const bool endless = bound->total >= NEST_PS_MAX || out->bulk_total >= NEST_PS_MAX;
+    const nest_ps total =
+        endless ? NEST_PS_MAX : bound->total - bound->bulk_total + out->bulk_total;
     const nest_ps first = out->first - bound->first_time;
     const nest_ps last = out->last - bound->last_time;
-    out->total = raised(raised(raised(bound->total, bound->bulk, now - before), 1, first), 1, last);
-    out->front = bound->front > 0 ? raised(bound->front, 1, first) : 0;
-    out->back = bound->back > 0 ? raised(bound->back, 1, last) : 0;
-    out->largest = larger(larger(bound->largest, now), larger(out->first, out->last));
+    out->total = nest_bounds_sum(nest_bounds_sum(total, 1, first), 1, last);
+    out->front = bound->front > 0 ? nest_bounds_sum(bound->front, 1, first) : 0;
+    out->back = bound->back > 0 ? nest_bounds_sum(bound->back, 1, last) : 0;
+    out->largest = larger(larger(bound->largest, out->bulk_largest), larger(out->first, out->last));
 }
 
 void nest_room_begin(const struct nest_bounds *bounds, const struct nest_family *family,
@@ -389,7 +432,7 @@ static void measure_order(const struct nest_bounds *bounds, struct nest_room *ro
 {
     const struct nest_problem *problem = bounds->space->problem;
     room->link = room->pp > 1 ? ordered_link(bounds, room->bound, &room->strategy) : room->link;
-    if (problem->cluster->mixed && problem->overrides == NULL) {
+    if (problem->cluster->mixed && problem->overrides == NULL && bounds->bulk_kinds == 1) {
         measure_kinds(bounds, room);
     }
 }
@@ -409,8 +452,11 @@ void nest_room_retime(const struct nest_bounds *bounds, const struct nest_room *
                       struct nest_room *room)
 {
     memcpy(room->time, like->time, sizeof room->time);
+    room->bulk_total = like->bulk_total;
+    room->bulk_largest = like->bulk_largest;
     room->forward = like->forward;
     room->traffic = like->traffic;
+    room->unsent = like->unsent;
     room->first = like->first;
     room->last = like->last;
     sum_up(room);
@@ -425,7 +471,7 @@ void nest_room_measure(const struct nest_bounds *bounds, unsigned parts, struct 
     room->measured |= missing;
     /* Which sharding is the lightest a script may decide. */
     if ((missing & NEST_MEASURE_MEMORY) && !(any && bounds->asks_memory)) {
-        measure_memory(&bounds->problem, bounds->space, !any, room);
+        measure_memory(&bounds->problem, bounds, !any, room);
     }
     if ((missing & NEST_MEASURE_ENDS) && !(any && bounds->asks_memory)) {
         measure_ends(&bounds->problem, bounds->space, room);
@@ -459,6 +505,13 @@ static const struct nest_problem *select_devices(const struct nest_problem *prob
     return selected;
 }
 
+/* Lowers a mean so that it holds wherever either does. */
+static void lower(struct nest_mean *mean, const struct nest_mean *other)
+{
+    mean->each = other->each < mean->each ? other->each : mean->each;
+    mean->slack = other->slack > mean->slack ? other->slack : mean->slack;
+}
+
 void nest_room_measure_placed(const struct nest_bounds *bounds, const struct nest_family *family,
                               const struct nest_bound *bound, const struct nest_strategy *strategy,
                               int places, const struct nest_placement *placement,
@@ -472,17 +525,19 @@ void nest_room_measure_placed(const struct nest_bounds *bounds, const struct nes
     nest_room_begin(bounds, family, bound, strategy, NEST_KNOWS_ORDER, 0, out);
     out->link = ordered_link(bounds, bound, strategy);
     out->measured = NEST_MEASURE_ALL;
-    measure_memory(space->problem, space, true, out);
+    measure_memory(space->problem, bounds, true, out);
     measure_ends(space->problem, space, out);
     for (int i = 0; i < places; i++) {
         struct nest_room one = *out;
         measure_time(problem, bounds, &placement[i], i == 0 ? out : &one);
         for (int m = 0; i > 0 && m < space->modes; m++) {
-            out->time[m] = lesser(out->time[m], one.time[m]);
+            lower(&out->time[m], &one.time[m]);
         }
         if (i > 0) {
+            lower(&out->forward, &one.forward);
+            out->bulk_total = lesser(out->bulk_total, one.bulk_total);
+            out->bulk_largest = lesser(out->bulk_largest, one.bulk_largest);
             out->traffic = lesser(out->traffic, one.traffic);
-            out->forward = lesser(out->forward, one.forward);
             out->first = lesser(out->first, one.first);
             out->last = lesser(out->last, one.last);
         }
@@ -548,15 +603,21 @@ static int64_t held(const struct fitting *f, int stage, int mode)
     const int64_t m = room->microbatches;
     const int64_t flights =
         v > 1 ? nest_chunks_in_flight(stage, pp, v, m) : (from_end < m ? from_end : m);
-    const int64_t bytes = v * room->state + flights * room->activations[mode];
+    const struct nest_mean *kept = &room->activations[mode];
+    const int64_t bytes = v * room->state.each + flights * kept->each;
     int64_t memory = room->memory[mode];
     if (from_end == 1 && room->limit - room->last_peak < memory) {
         memory = room->limit - room->last_peak;
     }
     memory -= stage == 0 ? room->first_state : 0;
     memory -= from_end == 1 ? room->last_state : 0;
-    memory += spare_blocks(f->grid, stage) * room->state; /* the largest chunk is never short */
-    return memory < 0 ? 0 : bytes > 0 ? memory / bytes : INT32_MAX;
+    memory +=
+        spare_blocks(f->grid, stage) * room->state.each; /* the largest chunk is never short */
+    if (memory < 0) {
+        return 0;
+    }
+    memory += v * room->state.slack + flights * kept->slack;
+    return bytes > 0 ? memory / bytes : INT32_MAX;
 }
 
 /* The most columns that the memory of a stage holds, if no more than `enough` are of interest. */
@@ -591,9 +652,11 @@ static bool holds_bulk(const struct fitting *f)
 /* Columns for which a stage has so much time. */
 static int64_t done(const struct fitting *f, int stage, int mode, bool slow, nest_ps time)
 {
-    const nest_ps one = slow ? f->room->slow[mode] : f->room->time[mode];
-    const nest_ps each = f->grid->virtual_stages * one;
-    return each > 0 ? (time + spare_blocks(f->grid, stage) * one) / each : INT32_MAX;
+    const struct nest_mean *mean = &f->room->time[mode];
+    const nest_ps one = slow ? f->room->slow[mode] : mean->each;
+    const int64_t v = f->grid->virtual_stages;
+    const nest_ps spare = spare_blocks(f->grid, stage) * one + v * mean->slack;
+    return one > 0 ? (time + spare) / (v * one) : INT32_MAX;
 }
 
 /* Columns that a stage can hold when it is busy no longer than b. The layers in front of the bulk
@@ -677,8 +740,9 @@ static nest_ps least_tail(const struct fitting *f, int64_t columns, nest_ps b)
     if (layers <= 0 || f->room->traffic == 0 || f->frame.rule.given) {
         return 0;
     }
-    const nest_ps backward = b - layers * f->room->forward;
-    const double part = (double)layers / (double)bulk;
+    const nest_ps backward = b - layers * f->room->forward.each + v * f->room->forward.slack;
+    const double full = (double)layers - (double)v * f->room->unsent;
+    const double part = (full > 0.0 ? full : 0.0) / (double)bulk;
     const nest_ps hidden = (nest_ps)(f->overlap * (double)(backward > 0 ? backward : 0)) + 1;
     const nest_ps tail = (nest_ps)(part * (double)f->room->traffic) - hidden;
     return tail > 0 ? tail : 0;
@@ -693,7 +757,7 @@ static nest_ps step_with(const struct fitting *f, nest_ps b, nest_ps tail)
 /* Not of several widths, and not where a script decides on the lightest state. */
 static bool knows_memory(const struct nest_room *room)
 {
-    return room->memory[0] != 0 || room->state != 0;
+    return room->memory[0] != 0 || room->state.each != 0;
 }
 
 bool nest_room_holds(const struct nest_room *room, const struct nest_grid *grid, int64_t more)

@@ -42,18 +42,21 @@ struct nest_room {
     unsigned measured; /* of enum nest_measure */
     int modes;
     int64_t microbatches;
-    nest_ps total, largest, front, back;  /* as in nest_bound */
-    nest_ps first, last;                  /* of the layers at the ends, outside the bulk */
-    nest_ps time[NEST_RECOMPUTES];        /* of one bulk layer */
-    nest_ps forward;                      /* of it: the forward pass */
-    nest_ps link;                         /* one transfer to or from a neighbour */
-    int64_t state;                        /* bytes per bulk layer, whatever the microbatches */
-    int64_t activations[NEST_RECOMPUTES]; /* bytes per bulk layer and microbatch in flight */
-    int64_t memory[NEST_RECOMPUTES];      /* bytes for both on one device */
-    int64_t first_state, last_state;      /* bytes of the layers at the ends, outside the bulk */
-    int64_t last_peak;                    /* bytes live while the last one runs */
-    int64_t limit;                        /* bytes of a device that are not reserved */
-    nest_ps traffic;                      /* once per step, of all the bulk's parameters */
+    nest_ps total, largest, front, back;    /* as in nest_bound */
+    nest_ps first, last;                    /* of the layers at the ends, outside the bulk */
+    nest_ps bulk_total, bulk_largest;       /* of the bulk's layers, each by its cheapest mode */
+    struct nest_mean time[NEST_RECOMPUTES]; /* of these */
+    struct nest_mean forward;               /* of these: the forward passes */
+    nest_ps link;                           /* one transfer to or from a neighbour */
+    struct nest_mean state;                 /* bytes of these, whatever the microbatches */
+    struct nest_mean activations[NEST_RECOMPUTES]; /* bytes per microbatch in flight */
+    int64_t memory[NEST_RECOMPUTES];               /* bytes for both on one device */
+    int64_t first_state, last_state; /* bytes of the layers at the ends, outside the bulk */
+    int64_t last_peak;               /* bytes live while the last one runs */
+    int64_t limit;                   /* bytes of a device that are not reserved */
+    nest_ps traffic;                 /* once per step, of all the bulk's parameters */
+    double
+        unsent; /* layers by which the parameters of some in a row may fall short of their share */
     /* Of a mixed cluster once the selection is known: so many stages at most lie on its fastest
      * kind of device alone; a bulk layer of any other takes at least `slow`. */
     bool mixed;
