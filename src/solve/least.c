@@ -334,6 +334,7 @@ static enum nest_status least_by_bounds(const struct nest_bounds *bounds,
     if (status != NEST_OK) {
         return status;
     }
+    relaxed.single.cancel = options->cancel;
     bool done = false;
     for (int round = 0; round < ROUNDS && !done && status == NEST_OK; round++) {
         status = scan_space(&scan, options);

@@ -5,6 +5,20 @@
 #include "cost/interleave.h"
 #include "solve/recurrence_state.h"
 
+/* Where the terms of the recurrence are, in this file:
+ *
+ *   load_c(D \ D', l, l')           price_layers; of several chunks price_columns
+ *   memory_c(D \ D', s) <= limit    fits
+ *   combine                         combine
+ *   min over gap, l' and k'         nest_recurrence_extend, along the arcs of layout.h
+ *   min over option c               extend_options
+ *   min over D'                     solve_cell
+ *   min itself                      add_label: the values that no other one covers
+ *   every l, D, k of one s          solve_stage
+ *
+ * What need not be visited is found beforehand, in recurrence_limits.c and recurrence_front.c; the
+ * plan is walked back to in recurrence_plan.c. */
+
 /* ---- The cost of one stage ---- */
 
 static void price(const struct nest_cost_table *table, int first, int last,
@@ -308,7 +322,8 @@ static void solve_cell(struct nest_recurrence *r, const struct nest_outlook *out
     c.in = c.place->link[link];
     r->fresh_count = 0;
     r->states++;
-    for (c.last = next.from > first ? next.from - 1 : first; c.last < next.to; c.last++) {
+    c.last = next.from > first ? next.from - 1 : first;
+    for (; c.last < next.to && !is_stopped(r); c.last++) {
         if (is_vain(r, outlook, &c)) {
             continue;
         }
@@ -328,7 +343,7 @@ static void solve_stage(struct nest_recurrence *r, int s)
 {
     const struct nest_layout *layout = r->chain->layout;
     struct nest_outlook outlook;
-    for (int first = r->window[s].from; first <= r->window[s].to; first++) {
+    for (int first = r->window[s].from; first <= r->window[s].to && !r->cancelled; first++) {
         nest_recurrence_look(r, s, first, &outlook);
         for (int p = 0; p < layout->count[s] && nest_recurrence_open(r, &outlook); p++) {
             for (int l = 0; l < layout->place[s][p].links && is_open(r->chain, s, p); l++) {
@@ -345,26 +360,23 @@ enum nest_status nest_recurrence_solve(struct nest_recurrence *r, const struct n
     r->limit = limit;
     r->states = 0;
     r->pool_count = 0;
-    r->out_of_memory = false;
+    r->out_of_memory = r->cancelled = false;
     r->call++;
     const int stages = chain->layout->stages;
-    if (!nest_recurrence_reserve(r)) {
-        return NEST_NO_MEMORY;
-    }
     if (stages > (chain->cuts ? chain->cuts->layers : chain->layers) ||
         chain->layout->count[stages] == 0) {
         return NEST_NO;
     }
-    if (!nest_recurrence_prepare(r)) {
-        return NEST_NO;
-    }
-    for (int s = 1; s <= stages; s++) {
+    const bool open =
+        nest_recurrence_reserve(r) && nest_recurrence_prepare(r) && nest_recurrence_clear(r);
+    for (int s = 1; s <= stages && open; s++) {
         solve_stage(r, s);
-        if (r->out_of_memory) {
-            return NEST_NO_MEMORY;
-        }
     }
-    const struct nest_target target = nest_recurrence_best(r);
+    if (r->out_of_memory || r->cancelled) {
+        return r->out_of_memory ? NEST_NO_MEMORY : NEST_CANCELLED;
+    }
+    const struct nest_target target =
+        open ? nest_recurrence_best(r) : (struct nest_target){NEST_PS_MAX, 0};
     if (target.step > limit || target.step == NEST_PS_MAX) {
         return NEST_NO;
     }

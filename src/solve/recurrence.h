@@ -10,17 +10,23 @@
  * come first; the plan is re-derived from them by walking forward, taking at each stage the first
  * choice in the order of nest_plan_compare that still reaches the optimum.
  *
- * Cost: with P places per s (one, when blocks tile the groups), at most P * links sets per (s, D).
- * A set looks at (layers a stage may hold) * options * arcs * labels candidates. Without a limit
- * that is O(s * n^2). A limit bounds b, and with b and memory bounded a chain has windows: filled
- * from the front as far as each stage can, and from the back, the stages leave few cuts between the
- * two (recurrence_limits.c). What is visited then is O(s * w^2), w the slack that the limit leaves
- * over the balanced split, and labels that no later stage can tell apart are one. Equal layers make
- * equal stages, which are priced once (kind_of). In a graph n counts cuts, and of the pairs of cuts
- * those are passed over that are not nested: two towers of 13 and 25 layers have 365 cuts and as
- * many such pairs as a chain of 270 layers. */
+ * How it grows. There are at most P * L * n * s cells: P places of a stage (one, when blocks tile
+ * the groups), L links, n layers. A cell looks at (stages that begin there) * options * arcs *
+ * values behind. Without a limit that is O(s * n^2). A limit bounds b, and b and the memory bound
+ * what a stage can hold: filled as far as they can, from the front and from the back, the stages
+ * leave a window of few cuts for each (recurrence_limits.c), and O(s * w^2) stages are looked at, w
+ * the slack that the limit leaves over the balanced split. Values that no stage in front can tell
+ * apart are one, so that sets stay small. Equal layers make equal stages, which are priced once
+ * (kind_of); where all differ, time goes into the n prices of every table.
+ *
+ * In a graph n counts cuts, and pairs of cuts are passed over that are not nested: two towers of 13
+ * and 25 layers have 365 cuts and as many pairs as a chain of 270 layers. Windows there are by size
+ * alone; a relaxed pass from the front tells which cells can still be part of a plan
+ * (recurrence_front.c). */
 #ifndef NEST_SOLVE_RECURRENCE_H
 #define NEST_SOLVE_RECURRENCE_H
+
+#include <stdatomic.h>
 
 #include "plan/step.h"
 #include "solve/layout.h"
@@ -56,6 +62,7 @@ struct nest_chain {
     int zeros;                                 /* tables per place */
     struct nest_step_frame frame;              /* M, v and how the step is composed */
     int64_t memory_limit;
+    const atomic_bool *cancel; /* polled every thousand stages that are looked at; may be NULL */
 };
 
 /* One stage of the answer, first stage first; layers are columns when interleaved. With cuts, the
@@ -80,7 +87,7 @@ void nest_recurrence_free(struct nest_recurrence *scratch);
 
 /* The least step time that is at most limit (NEST_PS_MAX: any), and its plan in chosen[stages]:
  * the first in the order of nest_plan_compare among those of least step time and fewest devices.
- * NEST_NO: none is feasible within the limit. NEST_NO_MEMORY. */
+ * NEST_NO: none is feasible within the limit. NEST_CANCELLED, NEST_NO_MEMORY: nothing is known. */
 enum nest_status nest_recurrence_solve(struct nest_recurrence *scratch,
                                        const struct nest_chain *chain, nest_ps limit, nest_ps *step,
                                        struct nest_chosen *chosen);

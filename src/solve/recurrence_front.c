@@ -34,8 +34,9 @@ nest_ps nest_recurrence_late(const struct nest_recurrence *r, int ahead, int cut
 }
 
 /* The least that the prefix of c->first layers, late by `before`, comes to with the stage c behind
- * it; all options of the stage. */
-static nest_ps extended(struct nest_recurrence *r, struct nest_choice *c, nest_ps before)
+ * it; all options of the stage. NEST_PS_MAX if more than `most`. */
+static nest_ps extended(struct nest_recurrence *r, struct nest_choice *c, nest_ps before,
+                        nest_ps most)
 {
     const struct nest_chain *chain = r->chain;
     const struct nest_layout *layout = chain->layout;
@@ -50,7 +51,8 @@ static nest_ps extended(struct nest_recurrence *r, struct nest_choice *c, nest_p
         for (c->mode = 0; c->mode < chain->modes && table != known; c->mode++) {
             const nest_ps load =
                 nest_table_least(table, c->first, c->last, chain->mode[c->mode]) + links;
-            if (load > r->ceiling || before + load >= least || !nest_recurrence_fits(r, c)) {
+            if (load > r->ceiling || before + load > most || before + load >= least ||
+                !nest_recurrence_fits(r, c)) {
                 continue;
             }
             const struct nest_terms *terms = nest_recurrence_terms(r, c);
@@ -67,21 +69,24 @@ static void extend_prefix(struct nest_recurrence *r, int s, int first)
     const struct nest_chain *chain = r->chain;
     const int ahead = chain->layout->stages - s;
     const nest_ps before = *late_at(r, ahead, first);
-    const nest_ps busiest = (chain->frame.microbatches - 1) * r->floor;
+    const nest_ps spare = r->limit - (chain->frame.microbatches - 1) * r->floor;
     const nest_ps all = r->ahead[chain->layers].busy;
     struct nest_choice c = {.s = s, .first = first};
     const struct nest_window next = r->window[s - 1];
-    for (c.last = next.from > first ? next.from - 1 : first; c.last < next.to; c.last++) {
+    c.last = next.from > first ? next.from - 1 : first;
+    for (; c.last < next.to && !is_stopped(r); c.last++) {
         const nest_ps busy = r->ahead[c.last + 1].busy - r->ahead[first].busy;
-        const nest_ps behind = all - r->ahead[first].busy;
-        if (busy > r->ceiling || before + behind > r->limit - busiest ||
-            !is_stage(chain, first, c.last)) {
+        const nest_ps most = spare - (all - r->ahead[c.last + 1].busy);
+        if (busy > r->ceiling || before + busy > most || !is_stage(chain, first, c.last)) {
             continue;
         }
         nest_ps *late = late_at(r, ahead + 1, c.last + 1);
-        *late = lesser(*late, extended(r, &c, before));
+        *late = lesser(*late, extended(r, &c, before, most));
     }
 }
+
+/* With more microbatches per stage the bottleneck tells enough. */
+enum { ENOUGH = 4 };
 
 bool nest_recurrence_look_ahead(struct nest_recurrence *r)
 {
@@ -89,7 +94,7 @@ bool nest_recurrence_look_ahead(struct nest_recurrence *r)
     const int stages = chain->layout->stages;
     const size_t cells = ((size_t)stages + 1) * ((size_t)chain->layers + 1);
     r->looks_ahead = false;
-    if (!r->plain || r->limit >= NEST_PS_MAX / 2) {
+    if (!r->plain || r->limit >= NEST_PS_MAX / 2 || chain->frame.microbatches > ENOUGH * stages) {
         return true;
     }
     GROW(r, r->late, r->late_capacity, cells);
@@ -107,7 +112,7 @@ bool nest_recurrence_look_ahead(struct nest_recurrence *r)
             }
         }
     }
-    r->looks_ahead = true;
+    r->looks_ahead = !r->cancelled;
     const nest_ps least = *late_at(r, stages, chain->layers);
     return least <= r->limit - (chain->frame.microbatches - 1) * r->floor;
 }

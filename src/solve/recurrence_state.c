@@ -98,9 +98,7 @@ bool nest_recurrence_reserve(struct nest_recurrence *r)
     const struct nest_chain *chain = r->chain;
     const struct nest_layout *layout = chain->layout;
     const size_t layers = (size_t)chain->layers + 1;
-    const size_t cells = ((size_t)layout->stages + 1) * layers;
     reserve_memory(r, chain->cuts ? GRAPH_MEMORY_BITS : MEMORY_BITS);
-    GROW(r, r->behind, r->behind_capacity, cells);
     GROW(r, r->ahead, r->ahead_capacity, layers);
     GROW(r, r->largest, r->largest_capacity, layers);
     GROW(r, r->window, r->window_capacity, layout->stages + 1);
@@ -109,30 +107,44 @@ bool nest_recurrence_reserve(struct nest_recurrence *r)
     GROW(r, r->carrier, r->carrier_capacity, layout->widths);
     GROW(r, r->crossed, r->crossed_capacity, layout->widths);
     GROW(r, r->range, r->range_capacity, chain->interleave ? chain->interleave->chunks : 1);
-    GROW(r, r->places_before, r->stages_capacity, layout->stages + 1);
-    size_t places = 0;
-    size_t sets = 0;
     r->tables = 0;
     for (int w = 0; w < layout->widths && !r->out_of_memory; w++) {
         r->crossed[w] = 0;
     }
+    for (int s = 1; s <= layout->stages; s++) {
+        for (int p = 0; p < layout->count[s] && !r->out_of_memory; p++) {
+            list_place(r, &layout->place[s][p]);
+        }
+    }
+    return !r->out_of_memory;
+}
+
+bool nest_recurrence_clear(struct nest_recurrence *r)
+{
+    const struct nest_chain *chain = r->chain;
+    const struct nest_layout *layout = chain->layout;
+    const size_t layers = (size_t)chain->layers + 1;
+    const size_t cells = ((size_t)layout->stages + 1) * layers;
+    size_t places = 0;
+    size_t sets = 0;
+    GROW(r, r->behind, r->behind_capacity, cells);
+    GROW(r, r->places_before, r->stages_capacity, layout->stages + 1);
     for (int s = 1; s <= layout->stages && !r->out_of_memory; s++) {
         r->places_before[s] = places;
         GROW(r, r->base, r->base_capacity, places + (size_t)layout->count[s]);
         for (int p = 0; p < layout->count[s] && !r->out_of_memory; p++) {
-            const struct nest_place *place = &layout->place[s][p];
             r->base[places++] = sets;
-            sets += layers * (size_t)place->links;
-            list_place(r, place);
+            sets += layers * (size_t)layout->place[s][p].links;
         }
     }
     GROW(r, r->set, r->set_capacity, sets);
-    if (!r->out_of_memory) {
-        memset(r->set, 0, sets * sizeof *r->set);
-        for (size_t i = 0; i < cells; i++) {
-            r->behind[i] = NEST_PS_MAX;
-        }
-        r->behind[chain->layers] = 0;
+    if (r->out_of_memory) {
+        return false;
     }
-    return !r->out_of_memory;
+    memset(r->set, 0, sets * sizeof *r->set);
+    for (size_t i = 0; i < cells; i++) {
+        r->behind[i] = NEST_PS_MAX;
+    }
+    r->behind[chain->layers] = 0;
+    return true;
 }

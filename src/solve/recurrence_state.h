@@ -96,7 +96,8 @@ struct nest_recurrence {
     nest_ps ceiling;    /* … and of those within the limit at most that */
     bool plain;         /* v = 1 and no rules: loads are fw + bw + in + out */
     int64_t states;
-    bool out_of_memory;
+    unsigned looked; /* stages looked at since the chain's cancel was */
+    bool out_of_memory, cancelled;
     const struct nest_chain *chain;
     nest_ps limit;
 };
@@ -125,9 +126,12 @@ void *nest_recurrence_grow(struct nest_recurrence *r, void *items, size_t *capac
     ((items) = nest_recurrence_grow((r), (void *)(items), &(capacity), (size_t)(needed),           \
                                     sizeof *(items)))
 
-/* Makes room for everything whose size the chain tells, and empties it. False when memory is out.
- */
+/* Makes room for what is known beforehand, and lists what the places may cost. False when memory is
+ * out. */
 bool nest_recurrence_reserve(struct nest_recurrence *r);
+
+/* Makes room for the cells, all empty. False when memory is out. */
+bool nest_recurrence_clear(struct nest_recurrence *r);
 
 /* What is known before anything is visited: sums, windows, floor and ceiling. False if no plan can
  * be within the limit. */
@@ -194,6 +198,18 @@ static inline bool is_stage(const struct nest_chain *chain, int first, int last)
 
 /* Where nothing is: no neighbour. */
 static const struct nest_link open_end = {-1, 0};
+
+/* True once the search is to stop: asked for at every stage that is looked at, and looks itself
+ * every thousandth time. */
+static inline bool is_stopped(struct nest_recurrence *r)
+{
+    enum { PATIENCE = 1024 };
+    if (++r->looked >= PATIENCE) {
+        r->looked = 0;
+        r->cancelled = r->cancelled || (r->chain->cancel && atomic_load(r->chain->cancel));
+    }
+    return r->cancelled || r->out_of_memory;
+}
 
 /* The least fill of s stages behind a cut. */
 static inline nest_ps *behind_at(const struct nest_recurrence *r, int s, int first)

@@ -351,6 +351,8 @@ static void solve(struct search *s, struct nest_single *single, const struct nes
     s->progress.states += single->states - states;
     if (status == NEST_NO_MEMORY || (status == NEST_OK && !nest_best_keep(&s->best, &plan, step))) {
         s->status = NEST_NO_MEMORY;
+    } else if (status == NEST_CANCELLED) {
+        s->status = NEST_CANCELLED;
     } else if (status == NEST_NO && reach < limit) {
         push_again(s, node, reach);
     }
@@ -398,6 +400,7 @@ static void *run_thread(void *context)
     struct nest_single single;
     pthread_mutex_lock(&s->lock);
     if (nest_single_init(&single, s->bounds) == NEST_OK) {
+        single.cancel = s->options->cancel;
         work(s, &single);
         nest_single_free(&single);
     } else {

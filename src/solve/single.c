@@ -52,6 +52,12 @@ void nest_single_free(struct nest_single *single)
     nest_arena_free(&single->arena);
 }
 
+/* Nothing else is tried. */
+static bool is_final(enum nest_status status)
+{
+    return status == NEST_NO_MEMORY || status == NEST_CANCELLED;
+}
+
 static void list_zeros(struct task *task)
 {
     const struct nest_problem *problem = task->single->space->problem;
@@ -255,7 +261,7 @@ static enum nest_status solve_wraps(struct task *task, struct nest_chain *chain,
     int *level = NEST_NEW(&task->single->arena, int, firsts);
     enum nest_status status = level ? NEST_OK : NEST_NO_MEMORY;
     interleave->wrap_level_of = level;
-    for (int q = 0; q < layout->count[1] && status != NEST_NO_MEMORY; q++) {
+    for (int q = 0; q < layout->count[1] && !is_final(status); q++) {
         interleave->last_place = q;
         unsigned seen = 0;
         for (int p = 0; p < firsts; p++) {
@@ -263,7 +269,7 @@ static enum nest_status solve_wraps(struct task *task, struct nest_chain *chain,
                                        layout->place[task->stages][p].x);
             seen |= 1u << level[p];
         }
-        for (int l = 0; l < cluster->levels && status != NEST_NO_MEMORY; l++) {
+        for (int l = 0; l < cluster->levels && !is_final(status); l++) {
             interleave->wrap_level = l;
             if (seen & (1u << l)) {
                 status = solve_chain(task, chain);
@@ -279,7 +285,7 @@ static enum nest_status solve_interleaved(struct task *task, struct nest_chain c
     const struct nest_space *space = task->single->space;
     enum nest_status status = NEST_OK;
     chain.cuts = NULL;
-    for (int shorts = 0; shorts < 4 && status != NEST_NO_MEMORY; shorts++) {
+    for (int shorts = 0; shorts < 4 && !is_final(status); shorts++) {
         struct nest_interleave interleave = {
             .chunks = (int)task->strategy.virtual_stages,
             .lead = space->lead,
@@ -370,6 +376,7 @@ static enum nest_status solve_span(struct task *task, bool packed)
         .zeros = task->zeros,
         .frame = task->frame,
         .memory_limit = problem->memory_limit,
+        .cancel = task->single->cancel,
     };
     memcpy(chain.mode, space->mode, sizeof chain.mode);
     return s->virtual_stages > 1 ? solve_interleaved(task, chain) : solve_chain(task, &chain);
@@ -404,8 +411,9 @@ enum nest_status nest_single_solve(struct nest_single *single, const struct nest
             continue;
         }
         task.strategy.span = span[k];
-        if (solve_span(&task, k == 0) == NEST_NO_MEMORY) {
-            return NEST_NO_MEMORY;
+        const enum nest_status status = solve_span(&task, k == 0);
+        if (is_final(status)) {
+            return status;
         }
     }
     *out = task.plan;

@@ -24,7 +24,7 @@ struct nest_solve_options {
     bool by_shape;             /* list one plan per (tp, pp, dp, cp, ep, zero) */
     int threads;               /* at least 1; the answer does not depend on it */
     bool exhaustive;           /* no bounds: the same plans, slowly */
-    const atomic_bool *cancel; /* polled between strategies; may be NULL */
+    const atomic_bool *cancel; /* polled all along, within strategies too; may be NULL */
     void (*progress)(void *context, const struct nest_progress *progress); /* may be NULL */
     void *context;
     const struct nest_plan
