@@ -233,6 +233,18 @@ void nest_canvas_fill(struct nest_canvas *canvas, struct nest_rect rect, enum ne
     }
 }
 
+void nest_canvas_fade(struct nest_canvas *canvas, struct nest_rect rect)
+{
+    for (int y = rect.y; y < rect.y + rect.height; y++) {
+        for (int x = rect.x; x < rect.x + rect.width; x++) {
+            struct nest_cell *cell = cell_at(canvas, x, y);
+            if (cell) {
+                cell->role = NEST_ROLE_DIM;
+            }
+        }
+    }
+}
+
 void nest_canvas_highlight(struct nest_canvas *canvas, struct nest_rect rect)
 {
     for (int y = rect.y; y < rect.y + rect.height; y++) {

@@ -60,6 +60,9 @@ void nest_canvas_fill(struct nest_canvas *canvas, struct nest_rect rect, enum ne
                       enum nest_glyph glyph);
 
 /* Marks cells as the focus. */
+/* Takes the colours from what was drawn there. */
+void nest_canvas_fade(struct nest_canvas *canvas, struct nest_rect rect);
+
 void nest_canvas_highlight(struct nest_canvas *canvas, struct nest_rect rect);
 
 /* A frame around rect. */

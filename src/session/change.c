@@ -224,7 +224,7 @@ static const char *reason(const struct nest_solution *before, const struct nest_
                : memory_reason(&kept->prediction, arena);
 }
 
-/* "+20.8%", or the time itself where that would read as nothing. */
+/* "+20.8%", "× 12" where that reads better, or the time itself where that would read as nothing. */
 static const char *difference(nest_ps before, nest_ps after, struct nest_arena *arena)
 {
     const double move = nest_to_seconds(after - before);
@@ -235,6 +235,9 @@ static const char *difference(nest_ps before, nest_ps after, struct nest_arena *
     const double percent = 100 * move / nest_to_seconds(before);
     if (before == after) {
         return "no difference";
+    }
+    if (percent >= 1000) {
+        return nest_arena_printf(arena, "× %.0f", nest_to_seconds(after) / nest_to_seconds(before));
     }
     if (percent > 0.05 || percent < -0.05) {
         return nest_arena_printf(arena, "%s%.1f%%", move < 0 ? "−" : "+",

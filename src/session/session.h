@@ -21,7 +21,7 @@ struct nest_session;
 struct nest_change {
     const char *edit;      /* "spine oversubscription 1:1 -> 4:1"; NULL at the start */
     nest_ps before, after; /* step times; 0 = infeasible */
-    const char *delta;     /* "+20.8%", "no difference"; NULL when one of the two is infeasible */
+    const char *delta;     /* "+20.8%", "× 12", "no difference"; NULL when one is infeasible */
     nest_ps kept;          /* the earlier plan's step time after the edit; 0 = does not fit */
     const char *plan;      /* "pp 4 -> 8, zero 1 -> 2"; NULL when the plan is the same */
     const char *why;       /* one sentence from the breakdowns */

@@ -412,6 +412,27 @@ static void exchanging_the_cluster_keeps_the_rest(void **state)
     test_session_close(&world);
 }
 
+/* Hundreds of thousands of percent are read by nobody. */
+static void large_differences_are_told_as_factors(void **state)
+{
+    (void)state;
+    struct test_session world;
+    test_session_open_small(&world);
+    assert_int_equal(test_session_set(&world, "global_batch", "4800"), NEST_OK);
+    nest_session_wait(world.session);
+    const struct nest_snapshot *s = nest_session_snapshot(world.session);
+    assert_non_null(s->change->delta);
+    assert_memory_equal(s->change->delta, "× ", 3);
+    nest_snapshot_release(s);
+    assert_true(nest_session_undo(world.session));
+    nest_session_wait(world.session);
+    s = nest_session_snapshot(world.session);
+    assert_non_null(strstr(s->change->delta, "−9"));
+    assert_non_null(strstr(s->change->delta, "%"));
+    nest_snapshot_release(s);
+    test_session_close(&world);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -429,6 +450,7 @@ int main(void)
         cmocka_unit_test(the_descriptor_tells_of_news),
         cmocka_unit_test(the_command_line_gives_the_same_plan),
         cmocka_unit_test(exchanging_the_cluster_keeps_the_rest),
+        cmocka_unit_test(large_differences_are_told_as_factors),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -18,6 +18,7 @@
 #include "ui/input.h"
 #include "ui/theme.h"
 #include "ui/views/frame.h"
+#include "ui/views/plan.h"
 #include "ui/widgets/popup.h"
 #include "ui/widgets/prompt.h"
 #include "ui/widgets/scroll.h"
@@ -338,6 +339,58 @@ static void a_plan_that_is_only_a_bound_says_so(void **state)
     test_session_close(&test);
 }
 
+static void expect_faded(const struct nest_canvas *canvas, struct nest_rect rect, bool faded)
+{
+    bool coloured = false;
+    for (int y = rect.y; y < rect.y + rect.height; y++) {
+        for (int x = rect.x; x < rect.x + rect.width; x++) {
+            const struct nest_cell *cell = &canvas->cell[y * canvas->width + x];
+            coloured |= cell->role != NEST_ROLE_DIM && cell->role != NEST_ROLE_TEXT;
+        }
+    }
+    assert_int_equal(coloured, !faded);
+}
+
+/* Where the plan before is none for the new values, its figures must not pass for theirs. */
+static void figures_of_other_values_are_told_from_new_ones(void **state)
+{
+    (void)state;
+    struct test_session test;
+    test_session_open_small(&test);
+    const struct nest_snapshot *settled = nest_session_snapshot(test.session);
+    const struct nest_problem other = *settled->problem;
+    struct nest_snapshot passing = *settled;
+    struct nest_canvas canvas = {.ascii = true};
+    struct nest_hotspots hotspots = {0};
+    struct nest_plan_view view;
+    static const struct {
+        bool stale, solving, cancelled;
+        const char *title;
+    } cases[] = {{false, false, false, " step "},
+                 {true, true, false, "searching ... - before: step "},
+                 {true, false, true, "stopped - before: step "}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        passing.solving = cases[i].solving;
+        passing.cancelled = cases[i].cancelled;
+        passing.solved = cases[i].stale ? &other : settled->problem;
+        assert_true(nest_canvas_resize(&canvas, 120, 30));
+        nest_canvas_clear(&canvas);
+        nest_plan_view_init(&view);
+        nest_plan_view_draw(&view, &passing, &canvas);
+        const struct nest_frame frame = {
+            .snapshot = &passing, .layout = &view.layout, .keys = true};
+        nest_frame_draw(&frame, &canvas, &hotspots);
+        if (!strstr(row(&canvas, 0), cases[i].title)) {
+            fail_msg("%s", row(&canvas, 0));
+        }
+        expect_faded(&canvas, view.layout.stages, cases[i].stale);
+        expect_faded(&canvas, view.layout.step, cases[i].stale);
+    }
+    nest_canvas_free(&canvas);
+    nest_snapshot_release(settled);
+    test_session_close(&test);
+}
+
 /* ---- Windows ---- */
 
 /* Every word of text is on the canvas, whole, and no row reaches over the frame. */
@@ -424,6 +477,7 @@ int main(void)
         cmocka_unit_test(a_line_has_an_end),
         cmocka_unit_test(the_cursor_is_always_seen),
         cmocka_unit_test(a_plan_that_is_only_a_bound_says_so),
+        cmocka_unit_test(figures_of_other_values_are_told_from_new_ones),
         cmocka_unit_test(a_window_shows_all_its_text_at_any_width),
         cmocka_unit_test(unbreakable_text_is_broken_anywhere),
     };

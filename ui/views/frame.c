@@ -23,10 +23,20 @@ static enum nest_role figures_text(const struct nest_frame *frame, bool brief, c
         return snapshot->result ? NEST_ROLE_BAD : NEST_ROLE_DIM;
     }
     const struct nest_prediction *p = &best->prediction;
+    const bool stale = nest_plan_is_stale(snapshot);
+    if (stale && brief) {
+        (void)snprintf(out, size, snapshot->solving ? " searching … " : " stopped ");
+        return NEST_ROLE_DIM;
+    }
     (void)nest_unit_format(nest_to_seconds(p->step), NEST_UNIT_SECONDS, step, sizeof step);
     /* The plan of the scenario before, priced anew: the one under way is at least as good. */
     const char *bound = snapshot->provisional && p->feasible ? "≤ " : "";
     const char *mark = snapshot->touched && snapshot->touched->step ? "*" : "";
+    if (stale) {
+        (void)snprintf(out, size, " %s · before: step %s ",
+                       snapshot->solving ? "searching …" : "stopped", step);
+        return NEST_ROLE_DIM;
+    }
     if (brief) {
         (void)snprintf(out, size, " step %s%s%s ", bound, step, mark);
     } else {

@@ -7,6 +7,11 @@ void nest_plan_view_init(struct nest_plan_view *view)
     *view = (struct nest_plan_view){.focus = {.pane = NEST_PANE_BANDWIDTH, .group = -1}};
 }
 
+bool nest_plan_is_stale(const struct nest_snapshot *snapshot)
+{
+    return snapshot->result && !snapshot->provisional && snapshot->solved != snapshot->problem;
+}
+
 const struct nest_solution *nest_plan_best(const struct nest_snapshot *snapshot)
 {
     return snapshot->result && snapshot->result->count > 0 ? &snapshot->result->solution[0] : NULL;
@@ -116,4 +121,11 @@ void nest_plan_view_draw(struct nest_plan_view *view, const struct nest_snapshot
     nest_plan_draw_step(&draw, layout->step);
     nest_plan_draw_why(&draw, layout->why);
     nest_plan_draw_placement(&draw, layout->placement);
+    if (nest_plan_is_stale(snapshot)) {
+        const struct nest_rect old[] = {layout->alternatives, layout->stages, layout->step,
+                                        layout->why, layout->placement};
+        for (size_t i = 0; i < sizeof old / sizeof old[0]; i++) {
+            nest_canvas_fade(canvas, old[i]);
+        }
+    }
 }

@@ -278,9 +278,10 @@ const struct nest_knob *nest_plan_view_knob(const struct nest_plan_view *view,
 
 static void describe_level(const struct nest_snapshot *snapshot, int level, struct nest_strbuf *out)
 {
-    if (snapshot->use && nest_plan_seated(snapshot) && snapshot->use[level].waits > 0) {
+    if (snapshot->use && nest_plan_seated(snapshot) && !nest_plan_is_stale(snapshot) &&
+        snapshot->use[level].waits > 0) {
         char time[TEXT];
-        nest_strbuf_printf(out, ": %s of the step wait for it (%s)",
+        nest_strbuf_printf(out, ": the step waits %s (%s)",
                            nest_unit_format(nest_to_seconds(snapshot->use[level].waits),
                                             NEST_UNIT_SECONDS, time, sizeof time),
                            snapshot->use[level].kinds);

@@ -7,9 +7,13 @@
 
 enum { TEXT = 256, GAP = 2, TIME_WIDTH = 9 };
 
-static enum nest_role role_of(const struct nest_knob *knob)
+static enum nest_role role_of(const struct nest_snapshot *snapshot, const struct nest_knob *knob)
 {
-    return knob->pinned ? NEST_ROLE_PINNED : knob->changed ? NEST_ROLE_CHANGED : NEST_ROLE_VALUE;
+    const bool old = knob->kind == NEST_KNOB_PIN && nest_plan_is_stale(snapshot);
+    return knob->pinned    ? NEST_ROLE_PINNED
+           : old           ? NEST_ROLE_DIM
+           : knob->changed ? NEST_ROLE_CHANGED
+                           : NEST_ROLE_VALUE;
 }
 
 /* Columns of "label value"; a pinned choice is joined by '=' instead of a space. */
@@ -37,9 +41,9 @@ static int flow(const struct nest_plan_draw *draw, const struct nest_snapshot *s
             const int label = nest_canvas_printf(draw->canvas, x, rect.y + row, rect.width,
                                                  knob->pinned ? NEST_ROLE_PINNED : NEST_ROLE_DIM,
                                                  "%s%s", knob->label, knob->pinned ? "=" : " ");
-            const int value =
-                nest_canvas_text(draw->canvas, x + label, rect.y + row,
-                                 rect.x + rect.width - x - label, role_of(knob), knob->text);
+            const int value = nest_canvas_text(draw->canvas, x + label, rect.y + row,
+                                               rect.x + rect.width - x - label,
+                                               role_of(snapshot, knob), knob->text);
             nest_plan_draw_spot(draw, (struct nest_rect){x, rect.y + row, label + value, 1},
                                 (struct nest_spot){.pane = pane, .index = i});
         }
