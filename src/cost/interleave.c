@@ -60,9 +60,9 @@ static int64_t chunks_kept(const struct nest_cost_table *table,
                         : most.once;
         most.each = larger(most.each, kept.each);
     }
-    return most.each * nest_chunks_in_flight(query->stage, query->stages, query->chunks,
-                                             query->microbatches) +
-           most.once + resident;
+    const int64_t flights =
+        nest_chunks_in_flight(query->stage, query->stages, query->chunks, query->microbatches);
+    return nest_bytes_times(flights, most.each) + most.once + resident;
 }
 
 static nest_ps hidden(const struct nest_stage_cost *stage, double knob)
@@ -96,6 +96,7 @@ static struct nest_layer_sum state_counts(const struct nest_cost_table *table,
 void nest_chunks_cost(const struct nest_cost_table *table, const struct nest_chunks_query *query,
                       struct nest_stage_cost *out)
 {
+    bool endless = false;
     *out = (struct nest_stage_cost){.memory_short = table->memory_short};
     for (int c = 0; c < query->chunks; c++) {
         const bool model_first = query->stage == 0 && c == 0;
@@ -112,13 +113,15 @@ void nest_chunks_cost(const struct nest_cost_table *table, const struct nest_chu
         nest_stage_cost(table, &part, &chunk);
         add_times(out, &chunk);
         add_memory(&out->memory, &chunk.memory);
+        endless = endless || chunk.load == NEST_PS_MAX;
     }
     out->memory.activations = chunks_kept(table, query);
     out->memory.total = memory_total(&out->memory);
-    const struct nest_load_rule *rule =
-        &table->load[query->recompute][query->stage == 0][query->stage == query->stages - 1];
-    out->load = nest_load_compose(
-        rule, out, out->fw + out->bw + out->in + out->out - hidden(out, query->pp_overlap));
+    out->load = endless ? NEST_PS_MAX
+                        : nest_stage_load(table, query->recompute, query->stage == 0,
+                                          query->stage == query->stages - 1, out,
+                                          out->fw + out->bw + out->in + out->out -
+                                              hidden(out, query->pp_overlap));
     const struct nest_layer_sum counts = state_counts(table, query);
     nest_stage_update(table, counts.dense_sync, counts.expert_sync, counts.optimized, out->bw,
                       &out->sync, &out->optimizer);

@@ -191,9 +191,10 @@ static void set_memory(const struct nest_problem *problem, const struct nest_lay
                        const struct nest_strategy *strategy, enum nest_recompute recompute,
                        struct nest_layer_cost *out)
 {
-    out->activations = (int64_t)(work->kept[recompute] + 0.5);
-    out->working = (int64_t)(work->live[recompute] + 0.5);
-    out->logits = (int64_t)(work->logits + 0.5);
+    const struct nest_model *model = problem->model;
+    out->activations = nest_layer_bytes(model, work->kept[recompute]);
+    out->working = nest_layer_bytes(model, work->live[recompute]);
+    out->logits = nest_layer_bytes(model, work->logits);
     if (problem->overrides != NULL && problem->overrides->memory != NULL) {
         override_memory(problem, work, strategy, recompute, out);
     }
@@ -224,18 +225,27 @@ static void price_passes(const struct messages *m, struct passes *out)
     nest_layer_state(m->problem, m->work->dense, m->work->expert, m->strategy, &out->state);
 }
 
-/* A part of a layer's time: a layer's parts together stay within NEST_PS_MAX. */
-static nest_ps part(double seconds)
+nest_ps nest_layer_longest(const struct nest_model *model)
 {
-    enum { PARTS = 16 };
-    const nest_ps time = nest_to_ps(seconds);
-    return time < NEST_PS_MAX / PARTS ? time : NEST_PS_MAX / PARTS;
+    return NEST_PS_MAX / 2 / model->layers;
+}
+
+int64_t nest_layer_bytes(const struct nest_model *model, double bytes)
+{
+    const int64_t most = NEST_BYTES_MAX / model->layers;
+    return bytes + 0.5 < (double)most ? (int64_t)(bytes + 0.5) : most;
+}
+
+static double total_of(const struct direction *way)
+{
+    return way->compute + way->tp + way->cp + way->ep + way->zero;
 }
 
 static void price_mode(const struct messages *m, const struct passes *passes,
                        enum nest_recompute recompute, struct nest_layer_cost *out)
 {
     const struct nest_layer_work *work = m->work;
+    const struct nest_model *model = m->problem->model;
     const double redone = work->redone[recompute];
     const double knob = m->problem->overlap.zero;
     struct direction fw = passes->fw;
@@ -250,17 +260,23 @@ static void price_mode(const struct messages *m, const struct passes *passes,
         bw.cp += fw.cp;
     }
     *out = passes->state;
-    const nest_ps fw_tp = part(fw.tp);
-    const nest_ps fw_cp = part(fw.cp);
-    const nest_ps fw_ep = part(fw.ep);
-    const nest_ps fw_zero = part(fw.zero);
-    const nest_ps fw_compute = part(fw.compute);
-    out->tp = fw_tp + part(bw.tp);
-    out->cp = fw_cp + part(bw.cp);
-    out->ep = fw_ep + part(bw.ep);
-    out->zero = fw_zero + part(bw.zero);
-    out->compute = fw_compute + part(bw.compute);
-    out->recompute = part(redone);
+    if (!(total_of(&fw) + total_of(&bw) + redone < nest_to_seconds(nest_layer_longest(model)))) {
+        out->endless = true;
+        out->fw = out->compute = nest_layer_longest(model);
+        set_memory(m->problem, work, m->strategy, recompute, out);
+        return;
+    }
+    const nest_ps fw_tp = nest_to_ps(fw.tp);
+    const nest_ps fw_cp = nest_to_ps(fw.cp);
+    const nest_ps fw_ep = nest_to_ps(fw.ep);
+    const nest_ps fw_zero = nest_to_ps(fw.zero);
+    const nest_ps fw_compute = nest_to_ps(fw.compute);
+    out->tp = fw_tp + nest_to_ps(bw.tp);
+    out->cp = fw_cp + nest_to_ps(bw.cp);
+    out->ep = fw_ep + nest_to_ps(bw.ep);
+    out->zero = fw_zero + nest_to_ps(bw.zero);
+    out->compute = fw_compute + nest_to_ps(bw.compute);
+    out->recompute = nest_to_ps(redone);
     out->fw = fw_compute + fw_tp + fw_cp + fw_ep + fw_zero;
     out->bw = out->compute + out->recompute + out->tp + out->cp + out->ep + out->zero - out->fw;
     set_memory(m->problem, work, m->strategy, recompute, out);
@@ -304,10 +320,10 @@ int64_t nest_boundary_bytes(const struct nest_problem *problem, const struct nes
     const double sequences = (double)strategy->micro_batch / (double)strategy->cp;
     if (kind->role == NEST_LAYER_PROFILED) {
         const struct nest_profile_entry *entry = nest_profile_entry_at(kind->profile, strategy->tp);
-        return (int64_t)(entry->boundary_bytes * sequences + 0.5);
+        return nest_layer_bytes(problem->model, entry->boundary_bytes * sequences);
     }
     const struct nest_model_spec *spec = problem->model->spec;
     const double element = problem->train.precision == NEST_FP32 ? 4.0 : 2.0;
     const double bytes = element * sequences * (double)spec->seq * kind->rows * (double)kind->width;
-    return (int64_t)(bytes / (strategy->sp ? (double)strategy->tp : 1.0) + 0.5);
+    return nest_layer_bytes(problem->model, bytes / (strategy->sp ? (double)strategy->tp : 1.0));
 }

@@ -24,7 +24,24 @@ struct nest_layer_cost {
     int64_t dense_sync;  /* dense parameters per device before ZeRO sharding (count) */
     int64_t expert_sync; /* expert parameters per device before ZeRO sharding (count) */
     int64_t optimized;   /* parameters updated on this device after ZeRO sharding (count) */
+    bool endless;        /* fw + bw are longer than can be added up: what they say is less */
 };
+
+/* No layer of a model may take longer, in ps, or need more bytes of one kind, so that no sum over
+ * all of them leaves int64: NEST_PS_MAX / 2 and NEST_BYTES_MAX over the number of layers. */
+#define NEST_BYTES_MAX ((int64_t)1 << 60)
+nest_ps nest_layer_longest(const struct nest_model *model);
+
+/* Whole bytes of one layer; saturates as said above. */
+int64_t nest_layer_bytes(const struct nest_model *model, double bytes);
+
+/* What so many microbatches keep; saturates at NEST_BYTES_MAX. */
+static inline int64_t nest_bytes_times(int64_t count, int64_t each)
+{
+    int64_t bytes;
+    return __builtin_mul_overflow(count, each, &bytes) || bytes > NEST_BYTES_MAX ? NEST_BYTES_MAX
+                                                                                 : bytes;
+}
 
 /* What a layer does on one device, before any network: depends on the model, the device, the train
  * settings and the strategy's tp, cp, ep, etp, sp and micro_batch alone, so that a search can keep

@@ -13,9 +13,14 @@ static nest_ps whole(double value)
     return value < (double)NEST_PS_MAX ? (nest_ps)value : NEST_PS_MAX;
 }
 
-nest_ps nest_load_compose(const struct nest_load_rule *rule, const struct nest_stage_cost *stage,
-                          nest_ps plain)
+nest_ps nest_stage_load(const struct nest_cost_table *table, enum nest_recompute recompute,
+                        bool first, bool last, const struct nest_stage_cost *stage, nest_ps plain)
 {
+    const struct nest_load_rule *rule = &table->load[recompute][first][last];
+    if (table->endless[recompute] || stage->in >= table->longest_link ||
+        stage->out >= table->longest_link) {
+        return NEST_PS_MAX;
+    }
     nest_ps most = rule->rows == 0 ? plain : 0;
     for (int i = 0; i < rule->rows; i++) {
         const nest_ps value = whole(row_value(&rule->row[i], stage));

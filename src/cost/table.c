@@ -10,7 +10,7 @@ size_t nest_cost_table_bytes(int layers, const struct nest_cuts *graph, int leve
     const size_t n = (size_t)layers;
     const size_t cuts = graph ? (size_t)graph->count : n + 1;
     return NEST_RECOMPUTES * (cuts * sizeof(struct nest_layer_sum) + 3 * n * sizeof(int64_t)) +
-           2 * (cuts - 1) * (size_t)levels * sizeof(nest_ps);
+           2 * (cuts - 1) * (size_t)levels * sizeof(nest_ps) + n * sizeof(int);
 }
 
 void nest_cost_table_init(int layers, const struct nest_cuts *graph, int levels, void *memory,
@@ -22,7 +22,8 @@ void nest_cost_table_init(int layers, const struct nest_cuts *graph, int levels,
                                     .cuts = graph ? graph->count : layers + 1,
                                     .levels = levels,
                                     .graph = graph,
-                                    .head = layers - 1};
+                                    .head = layers - 1,
+                                    .longest_link = NEST_PS_MAX / 8 / layers};
     struct nest_layer_sum *sum = memory;
     for (int r = 0; r < NEST_RECOMPUTES; r++) {
         out->sum[r] = sum;
@@ -37,6 +38,10 @@ void nest_cost_table_init(int layers, const struct nest_cuts *graph, int levels,
     }
     out->transfer = bytes;
     out->back = out->transfer;
+    out->unlike = (int *)(bytes + 2 * (out->cuts - 1) * levels);
+    for (int i = 0; i < layers; i++) {
+        out->unlike[i] = i + 1;
+    }
 }
 
 static struct nest_layer_sum sum_of(const struct nest_layer_cost *cost)
@@ -122,7 +127,8 @@ static void fill_transfers(const struct nest_problem *problem, struct nest_messa
         nest_ps *time = way == 0 ? out->transfer : out->back;
         message.backward = way == 1;
         for (message.level = 0; message.level < out->levels; message.level++) {
-            const nest_ps one = nest_problem_transfer(problem, &message);
+            const nest_ps taken = nest_problem_transfer(problem, &message);
+            const nest_ps one = taken < out->longest_link ? taken : out->longest_link;
             for (int i = first; i < end; i++) {
                 time[(size_t)i * (size_t)out->levels + (size_t)message.level] = one;
             }
@@ -195,11 +201,15 @@ static void fill_run(const struct paced *paced, const struct nest_strategy *stra
     for (int r = 0; r < NEST_RECOMPUTES; r++) {
         const struct nest_layer_sum layer = sum_of(&cost[r]);
         sum_run(run, &layer, out->sum[r], out->graph);
+        out->endless[r] = out->endless[r] || cost[r].endless;
         for (int i = run->first; i < run->first + run->count; i++) {
             out->working[r][i] = cost[r].working;
             out->gathered[r][i] = cost[r].gathered;
             out->entering[r][i] = cost[r].entering;
         }
+    }
+    for (int i = run->first; i < run->first + run->count; i++) {
+        out->unlike[i] = run->first + run->count;
     }
     if (!problem->model->crossing) {
         fill_boundaries(paced->links, strategy, run, out);
@@ -459,7 +469,7 @@ static void stage_memory(const struct nest_cost_table *table, const struct nest_
     out->optimizer = to->optimizer - from->optimizer;
     const struct nest_kept kept =
         nest_stage_kept(table, query->first, query->last, query->recompute);
-    out->activations = query->in_flight * kept.each + kept.once;
+    out->activations = nest_bytes_times(query->in_flight, kept.each) + kept.once;
     if (nest_stage_has_tied_copy(table, query->first, query->last)) {
         out->weights += table->tied.weights;
         out->gradients += table->tied.gradients;
@@ -468,7 +478,7 @@ static void stage_memory(const struct nest_cost_table *table, const struct nest_
     if (table->graph) {
         graph_peak(table, query, to->logits - from->logits, out);
     }
-    for (int i = query->first; i <= query->last && !table->graph; i++) {
+    for (int i = query->first; i <= query->last && !table->graph; i = table->unlike[i]) {
         const struct nest_layer_sum *sum = &table->sum[query->recompute][i];
         struct nest_memory layer = {.logits = sum[1].logits - sum[0].logits,
                                     .working = table->working[query->recompute][i],
@@ -502,8 +512,8 @@ void nest_stage_cost(const struct nest_cost_table *table, const struct nest_stag
         .zero = to->zero - from->zero,
     };
     const bool ends_chain = query->last == table->cuts - 2;
-    out->load = nest_load_compose(&table->load[query->recompute][query->first == 0][ends_chain],
-                                  out, out->fw + out->bw + out->in + out->out);
+    out->load = nest_stage_load(table, query->recompute, query->first == 0, ends_chain, out,
+                                out->fw + out->bw + out->in + out->out);
     const bool copy = nest_stage_has_tied_copy(table, query->first, query->last);
     nest_stage_update(table,
                       to->dense_sync - from->dense_sync + (copy ? table->tied.dense_sync : 0),

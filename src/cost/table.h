@@ -66,6 +66,8 @@ struct nest_cost_table {
     int64_t *working[NEST_RECOMPUTES];           /* [layers] live while the layer runs, bytes */
     int64_t *gathered[NEST_RECOMPUTES];          /* [layers] of ZeRO 2 and 3, bytes */
     int64_t *entering[NEST_RECOMPUTES];          /* [layers] of a memory override, bytes */
+    int *unlike; /* [layers] the next layer that is of another kind: what a layer needs for itself
+                    alone is the same up to there */
     nest_ps *transfer; /* [(cuts - 1) * levels] activations that cross cut i + 1 over level l */
     nest_ps *back;     /* the same of their gradients, which are as large: transfer itself, unless
                           an override prices the directions apart */
@@ -80,7 +82,9 @@ struct nest_cost_table {
     /* What the head's copy of a tied embedding adds when first and last layer are on different
      * stages: weights, gradients, optimizer, dense_sync, optimized. All zero when untied. */
     struct nest_layer_sum tied;
-    nest_ps tied_time; /* all-reduce of the two copies' gradients, once per step */
+    nest_ps tied_time;             /* all-reduce of the two copies' gradients, once per step */
+    nest_ps longest_link;          /* a transfer of this is endless */
+    bool endless[NEST_RECOMPUTES]; /* some layer is, by mode */
     /* How loads are composed, by mode, whether the stage is the first, the last. */
     struct nest_load_rule load[NEST_RECOMPUTES][2][2];
 };
@@ -129,8 +133,8 @@ void nest_cost_table_fill(const struct nest_problem *problem, const struct nest_
 void nest_cost_table_init(int layers, const struct nest_cuts *graph, int levels, void *memory,
                           struct nest_cost_table *out);
 
-/* Answers one query. O(layers of the stage) for the peak of the working set, O(1) for the rest;
- * the solver uses the inline parts below. */
+/* Answers one query. O(runs of equal layers in the stage) for the peak of the working set,
+ * O(layers) in a graph; O(1) for the rest. */
 void nest_stage_cost(const struct nest_cost_table *table, const struct nest_stage_query *query,
                      struct nest_stage_cost *out);
 
@@ -142,9 +146,11 @@ struct nest_kept {
 struct nest_kept nest_stage_kept(const struct nest_cost_table *table, int first, int last,
                                  enum nest_recompute recompute);
 
-/* The load of a stage from its parts; plain: what it is without a rule. */
-nest_ps nest_load_compose(const struct nest_load_rule *rule, const struct nest_stage_cost *stage,
-                          nest_ps plain);
+/* The load of a stage from its parts, fw, bw, recompute, in and out; plain: what it is without a
+ * rule. first, last: it has no neighbour there. NEST_PS_MAX where a layer or a transfer is endless.
+ */
+nest_ps nest_stage_load(const struct nest_cost_table *table, enum nest_recompute recompute,
+                        bool first, bool last, const struct nest_stage_cost *stage, nest_ps plain);
 
 /* The least that layers of these times add to their stage's load, whatever its place in the
  * pipeline: no stage's load is less than the sum of this over its parts. */

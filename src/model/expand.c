@@ -162,9 +162,23 @@ static enum nest_status set_runs(struct nest_model *out, struct nest_arena *aren
     return NEST_OK;
 }
 
-static void sum_model(struct nest_model *out)
+/* So many that the bytes of their optimizer states are far from leaving int64. */
+static const double PARAMS_MOST = 1e15;
+
+static enum nest_status sum_model(struct nest_model *out, struct nest_errors *errors)
 {
     double flops = 0.0;
+    double params = 0.0;
+    for (int r = 0; r < out->runs; r++) {
+        const struct nest_layer_kind *kind = &out->kind[out->run[r].kind];
+        params +=
+            (double)out->run[r].count * ((double)kind->dense_params + (double)kind->expert_params);
+    }
+    if (params > PARAMS_MOST) {
+        nest_errors_add(errors, (struct nest_mark){0}, "model", "expected at most 1e15 parameters",
+                        "the model has %.3g parameters", params);
+        return NEST_BAD_INPUT;
+    }
     for (int r = 0; r < out->runs; r++) {
         const struct nest_layer_kind *kind = &out->kind[out->run[r].kind];
         const int64_t count = out->run[r].count;
@@ -173,6 +187,7 @@ static void sum_model(struct nest_model *out)
         flops += (double)count * kind->flops_per_token;
     }
     out->flops_per_sequence = 3.0 * flops * (double)out->spec->seq;
+    return NEST_OK;
 }
 
 /* An image tower: patches, blocks, projection. */
@@ -325,8 +340,5 @@ enum nest_status nest_model_expand(const struct nest_model_spec *spec, struct ne
                                     : spec->profile_layers > 0
                                         ? expand_profile(spec, arena, out)
                                         : expand_transformer(spec, arena, out, errors);
-    if (status == NEST_OK) {
-        sum_model(out);
-    }
-    return status;
+    return status == NEST_OK ? sum_model(out, errors) : status;
 }

@@ -120,9 +120,8 @@ static void price_plain(const struct evaluation *e, int i, struct nest_stage_cos
     if (i + 1 < plan->stages) {
         out->out = nest_stage_return(boundary_table(e, i, i + 1), query.last, stage->out_level);
     }
-    out->load =
-        nest_load_compose(&e->of[i]->table.load[stage->recompute][i == 0][i + 1 == plan->stages],
-                          out, out->fw + out->bw + out->in + out->out);
+    out->load = nest_stage_load(&e->of[i]->table, stage->recompute, i == 0, i + 1 == plan->stages,
+                                out, out->fw + out->bw + out->in + out->out);
 }
 
 static void price_chunks(const struct evaluation *e, int i, struct nest_stage_cost *out)
@@ -199,14 +198,19 @@ static double counted(const struct nest_prediction *p, const struct nest_stage_c
                       int64_t microbatches)
 {
     const nest_ps parts = stage->fw + stage->bw > stage->load ? stage->fw + stage->bw : stage->load;
-    return p->pipeline < microbatches * parts ? (double)p->pipeline / (double)parts
-                                              : (double)microbatches;
+    nest_ps all;
+    return __builtin_mul_overflow(microbatches, parts, &all) || p->pipeline < all
+               ? (double)p->pipeline / (double)parts
+               : (double)microbatches;
 }
 
 /* M times a part, exactly where all M count. */
 static nest_ps share_of(double m, nest_ps part)
 {
-    return m == (double)(int64_t)m ? (int64_t)m * part : nest_step_weigh(m, part);
+    nest_ps all;
+    return m == (double)(int64_t)m && !__builtin_mul_overflow((int64_t)m, part, &all)
+               ? all
+               : nest_step_weigh(m, part);
 }
 
 static void break_down(const struct nest_step_frame *frame, nest_ps tail, struct nest_prediction *p)

@@ -118,7 +118,7 @@ static void explain_activations(const struct nest_problem *problem, const struct
         struct nest_layer_work work;
         if (count > 0) {
             nest_layer_work(problem, kind, &strategy, &work);
-            const int64_t kept = (int64_t)(work.kept[own->recompute] + 0.5);
+            const int64_t kept = nest_layer_bytes(problem->model, work.kept[own->recompute]);
             if (kept > 0) {
                 used += snprintf(how + used, sizeof how - (size_t)used, "%s %" PRId64 " x %.4g MiB",
                                  sign, count, (double)kept / MIB);

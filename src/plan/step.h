@@ -24,16 +24,23 @@ static inline nest_ps nest_step_weigh(double weight, nest_ps time)
     return value < (double)NEST_PS_MAX ? (nest_ps)value : NEST_PS_MAX;
 }
 
+/* a + b, neither of them negative; saturates. */
+static inline nest_ps nest_step_add(nest_ps a, nest_ps b)
+{
+    return a + b < NEST_PS_MAX ? a + b : NEST_PS_MAX;
+}
+
 /* The tail of a stage alone. first: it is the first one. */
 static inline nest_ps nest_step_tail(const struct nest_step_rule *rule,
                                      const struct nest_stage_cost *stage, bool first)
 {
     if (!rule->given) {
-        return stage->sync + stage->optimizer;
+        return nest_step_add(stage->sync, stage->optimizer);
     }
-    return rule->first_tail && !first ? 0
-                                      : nest_step_weigh(rule->sync, stage->sync) +
-                                            nest_step_weigh(rule->update, stage->optimizer);
+    return rule->first_tail && !first
+               ? 0
+               : nest_step_add(nest_step_weigh(rule->sync, stage->sync),
+                               nest_step_weigh(rule->update, stage->optimizer));
 }
 
 /* What a stage in front takes off the tails behind it: its own backward of the last microbatch (of
@@ -55,7 +62,7 @@ static inline struct nest_step nest_step_prepend(const struct nest_stage_cost *s
     const nest_ps later = rest.tail - nest_step_drain(stage, virtual_stages);
     return (struct nest_step){
         .bottleneck = stage->load > rest.bottleneck ? stage->load : rest.bottleneck,
-        .fill = rest.fill + stage->load,
+        .fill = nest_step_add(rest.fill, stage->load),
         .tail = tail > later ? tail : later,
     };
 }
@@ -74,15 +81,14 @@ struct nest_step_frame nest_step_frame_of(const struct nest_problem *problem,
 static inline nest_ps nest_step_pipeline(const struct nest_step_frame *frame, struct nest_step step)
 {
     if (frame->rule.given) {
-        const nest_ps filled = nest_step_weigh(frame->rule.bottleneck, step.bottleneck) +
-                               nest_step_weigh(frame->rule.fill, step.fill);
-        return filled < NEST_PS_MAX ? filled : NEST_PS_MAX;
+        return nest_step_add(nest_step_weigh(frame->rule.bottleneck, step.bottleneck),
+                             nest_step_weigh(frame->rule.fill, step.fill));
     }
     nest_ps busy = 0;
     if (__builtin_mul_overflow(frame->microbatches, step.bottleneck, &busy) || busy > NEST_PS_MAX) {
         return NEST_PS_MAX;
     }
-    return busy + (step.fill - step.bottleneck) / frame->virtual_stages;
+    return nest_step_add(busy, (step.fill - step.bottleneck) / frame->virtual_stages);
 }
 
 /* What comes after the pipeline: max(0, e). */
@@ -95,17 +101,18 @@ static inline nest_ps nest_step_ending(const struct nest_step_frame *frame, stru
 /* What is once a step besides; tied is the all-reduce of a tied embedding, 0 for one stage. */
 static inline nest_ps nest_step_besides(const struct nest_step_frame *frame, nest_ps tied)
 {
-    return frame->rule.given
-               ? nest_step_weigh(frame->rule.tied, tied) + nest_to_ps(frame->rule.constant)
-               : tied;
+    return frame->rule.given ? nest_step_add(nest_step_weigh(frame->rule.tied, tied),
+                                             nest_to_ps(frame->rule.constant))
+                             : tied;
 }
 
-/* The whole step. Grows with every part, whatever the rule. */
+/* The whole step. Grows with every part, whatever the rule; saturates. */
 static inline nest_ps nest_step_time(const struct nest_step_frame *frame, struct nest_step step,
                                      nest_ps tied)
 {
-    return nest_step_pipeline(frame, step) + nest_step_ending(frame, step) +
-           nest_step_besides(frame, tied);
+    return nest_step_add(
+        nest_step_add(nest_step_pipeline(frame, step), nest_step_ending(frame, step)),
+        nest_step_besides(frame, tied));
 }
 
 #endif

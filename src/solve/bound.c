@@ -186,8 +186,9 @@ void nest_bounds_place(const struct nest_bounds *bounds, const struct nest_strat
 nest_ps nest_bounds_time(const struct nest_bound *bound, enum nest_recompute mode,
                          const struct nest_layer_cost *cost)
 {
-    return bound->load ? nest_load_least(bound->load[mode], cost->fw, cost->bw, cost->recompute)
-                       : cost->fw + cost->bw;
+    return cost->endless ? NEST_PS_MAX
+           : bound->load ? nest_load_least(bound->load[mode], cost->fw, cost->bw, cost->recompute)
+                         : cost->fw + cost->bw;
 }
 
 /* Asks once for a family how its loads are composed. */

@@ -135,6 +135,18 @@ static char *format_limit(int64_t bytes, char *out, size_t size)
     return out;
 }
 
+/* Whether every plan takes longer than a step can be said to. */
+static bool is_endless(const struct nest_bounds *bounds)
+{
+    const struct nest_space *space = bounds->space;
+    for (int i = 0; i < space->families; i++) {
+        if (nest_bound_least(bounds, &space->family[i], &bounds->family[i]) < NEST_PS_MAX) {
+            return false;
+        }
+    }
+    return true;
+}
+
 static void explain_memory(struct explanation *e)
 {
     struct nest_least least;
@@ -142,9 +154,15 @@ static void explain_memory(struct explanation *e)
     struct nest_arena arena = NEST_ARENA_INIT;
     suggest_pins(e, &hint);
     if (nest_least_memory(e->bounds, &e->options, &arena, &least) != NEST_OK) {
-        nest_errors_add(e->errors, (struct nest_mark){0}, "limits.memory",
-                        hint.length ? nest_strbuf_text(&hint) : NULL,
-                        "no plan fits, whatever the memory limit");
+        const char *hints = hint.length ? nest_strbuf_text(&hint) : NULL;
+        if (nest_bounds_fill(e->bounds) && is_endless(e->bounds)) {
+            nest_errors_add(e->errors, (struct nest_mark){0}, NULL, hints,
+                            "every plan takes longer than %.0f days per step",
+                            nest_to_seconds(NEST_PS_MAX) / 86400.0);
+        } else {
+            nest_errors_add(e->errors, (struct nest_mark){0}, "limits.memory", hints,
+                            "no plan fits, whatever the memory limit");
+        }
     } else {
         const struct nest_plan *plan = &least.solution.plan;
         const struct nest_strategy *s = &plan->strategy;

@@ -5,7 +5,7 @@
 #include "solve/search.h"
 #include "solve/single.h"
 
-enum { CANDIDATES = 16, ROUNDS = 8, FINENESS = 1024, BISECTIONS = 8, GROWTHS = 24 };
+enum { CANDIDATES = 16, ROUNDS = 8, FINENESS = 1024, BISECTIONS = 8, GROWTHS = 60 };
 /* More than a grid has. */
 enum { SHARDINGS = 1 << 10 };
 static const int64_t ENOUGH = INT64_C(1) << 60;
@@ -199,6 +199,9 @@ static enum nest_status scan_space(struct scan *scan, const struct nest_solve_op
         if (cancelled(options)) {
             return NEST_CANCELLED;
         }
+        if (nest_bound_least(scan->bounds, family, &scan->bounds->family[f]) >= NEST_PS_MAX) {
+            continue;
+        }
         nest_reserve_of(space->problem, &family->strategy, &reserve);
         scan->neighbour = reserve.pipeline;
         scan->family = f;
@@ -217,6 +220,33 @@ static enum nest_status scan_space(struct scan *scan, const struct nest_solve_op
 }
 
 /* ---- Plans ---- */
+
+/* The best plan under another limit. */
+static enum nest_status search_at(const struct nest_problem *problem, int64_t limit,
+                                  const struct nest_solve_options *options,
+                                  struct nest_arena *arena, struct nest_least *out)
+{
+    struct nest_problem relaxed = *problem;
+    struct nest_arena scratch = NEST_ARENA_INIT;
+    struct nest_space space;
+    struct nest_bounds bounds;
+    struct nest_result result = {0};
+    relaxed.memory_limit = limit;
+    enum nest_status status = nest_space_build(&relaxed, &scratch, &space) == NEST_OK &&
+                                      nest_bounds_init(&bounds, &space, &scratch)
+                                  ? NEST_OK
+                                  : NEST_NO_MEMORY;
+    if (status == NEST_OK) {
+        status = nest_search(&bounds, options, NEST_PS_MAX, &scratch, &result);
+    }
+    if (status == NEST_OK && !keep(&relaxed, &result.solution->plan, arena, out)) {
+        status = NEST_NO_MEMORY;
+    }
+    nest_arena_free(&scratch);
+    return status;
+}
+
+/* ---- Plans of candidates ---- */
 
 struct placing {
     struct relaxed *relaxed;
@@ -255,7 +285,8 @@ static enum nest_status solve_first(struct relaxed *relaxed, const struct candid
 {
     enum nest_status status = NEST_NO;
     *low = floor;
-    for (int64_t gap = floor / FINENESS + 1; gap / 64 <= floor && status == NEST_NO; gap *= 4) {
+    for (int64_t gap = floor / FINENESS + 1;
+         gap / 256 <= floor && floor + gap < ENOUGH && status == NEST_NO; gap *= 16) {
         status = solve(relaxed, candidate, floor + gap, out);
         *low = status == NEST_NO ? floor + gap : *low;
     }
@@ -336,10 +367,14 @@ static enum nest_status least_by_bounds(const struct nest_bounds *bounds,
     }
     relaxed.single.cancel = options->cancel;
     bool done = false;
+    struct nest_least any; /* where none was found, a whole search tells whether to go on */
     for (int round = 0; round < ROUNDS && !done && status == NEST_OK; round++) {
         status = scan_space(&scan, options);
         if (status == NEST_OK) {
             status = place_candidates(&relaxed, &scan, options, out, &done);
+        }
+        if (status == NEST_OK && out->limit == INT64_MAX) {
+            status = search_at(problem, ENOUGH, options, arena, &any);
         }
     }
     nest_single_free(&relaxed.single);
@@ -348,37 +383,17 @@ static enum nest_status least_by_bounds(const struct nest_bounds *bounds,
 
 /* ---- Whole searches ---- */
 
-static enum nest_status search_at(const struct nest_problem *problem, int64_t limit,
-                                  const struct nest_solve_options *options,
-                                  struct nest_arena *arena, struct nest_least *out)
-{
-    struct nest_problem relaxed = *problem;
-    struct nest_arena scratch = NEST_ARENA_INIT;
-    struct nest_space space;
-    struct nest_bounds bounds;
-    struct nest_result result = {0};
-    relaxed.memory_limit = limit;
-    enum nest_status status = nest_space_build(&relaxed, &scratch, &space) == NEST_OK &&
-                                      nest_bounds_init(&bounds, &space, &scratch)
-                                  ? NEST_OK
-                                  : NEST_NO_MEMORY;
-    if (status == NEST_OK) {
-        status = nest_search(&bounds, options, NEST_PS_MAX, &scratch, &result);
-    }
-    if (status == NEST_OK && !keep(&relaxed, &result.solution->plan, arena, out)) {
-        status = NEST_NO_MEMORY;
-    }
-    nest_arena_free(&scratch);
-    return status;
-}
-
 static enum nest_status bisect_searches(const struct nest_problem *problem,
                                         const struct nest_solve_options *options,
                                         struct nest_arena *arena, struct nest_least *out)
 {
-    enum nest_status status = NEST_NO;
+    enum nest_status status = search_at(problem, ENOUGH, options, arena, out);
     int64_t low = problem->memory_limit;
     int64_t limit = low;
+    if (status != NEST_OK) {
+        return status;
+    }
+    status = NEST_NO;
     for (int i = 0; i < GROWTHS && status == NEST_NO && limit < ENOUGH / 2; i++) {
         low = limit;
         limit *= 2;

@@ -76,7 +76,7 @@ static bool fits(const struct nest_chain *chain, const struct nest_choice *c,
 {
     const int64_t m = chain->frame.microbatches;
     const int64_t in_flight = c->s < m ? c->s : m;
-    return terms->fixed + in_flight * terms->activations <= chain->memory_limit;
+    return terms->fixed + nest_bytes_times(in_flight, terms->activations) <= chain->memory_limit;
 }
 
 const struct nest_terms *nest_recurrence_terms(struct nest_recurrence *r,
@@ -106,8 +106,8 @@ static bool price_layers(struct nest_recurrence *r, const struct nest_choice *c,
     cost->recompute = terms->recompute;
     cost->in = transfer(r, c->first - 1, c->in);
     cost->out = gradient(r, c->last, out);
-    cost->load = nest_load_compose(&table->load[mode][c->first == 0][c->last == chain->layers - 1],
-                                   cost, terms->fw + terms->bw + cost->in + cost->out);
+    cost->load = nest_stage_load(table, mode, c->first == 0, c->last == chain->layers - 1, cost,
+                                 terms->fw + terms->bw + cost->in + cost->out);
     cost->sync = terms->sync;
     cost->optimizer = terms->optimizer;
     return true;

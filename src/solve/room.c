@@ -148,10 +148,10 @@ static void measure_layer(const struct nest_problem *problem, const struct nest_
     nest_layer_state(problem, work->dense, work->expert, strategy, &cost);
     out->state = state_of(&cost);
     out->gathered = cost.gathered;
-    out->logits = (int64_t)(work->logits + 0.5);
+    out->logits = nest_layer_bytes(problem->model, work->logits);
     for (int m = 0; m < space->modes; m++) {
-        out->activations[m] = (int64_t)(work->kept[space->mode[m]] + 0.5);
-        out->working[m] = (int64_t)(work->live[space->mode[m]] + 0.5);
+        out->activations[m] = nest_layer_bytes(problem->model, work->kept[space->mode[m]]);
+        out->working[m] = nest_layer_bytes(problem->model, work->live[space->mode[m]]);
     }
 }
 
@@ -616,7 +616,7 @@ static int64_t held(const struct fitting *f, int stage, int mode)
     if (memory < 0) {
         return 0;
     }
-    memory += v * room->state.slack + flights * kept->slack;
+    memory += v * room->state.slack + nest_bytes_times(flights, kept->slack);
     return bytes > 0 ? memory / bytes : INT32_MAX;
 }
 
@@ -655,8 +655,18 @@ static int64_t done(const struct fitting *f, int stage, int mode, bool slow, nes
     const struct nest_mean *mean = &f->room->time[mode];
     const nest_ps one = slow ? f->room->slow[mode] : mean->each;
     const int64_t v = f->grid->virtual_stages;
+    if (one > NEST_PS_MAX / 2 / v) {
+        return 0; /* it is endless */
+    }
     const nest_ps spare = spare_blocks(f->grid, stage) * one + v * mean->slack;
     return one > 0 ? (time + spare) / (v * one) : INT32_MAX;
+}
+
+/* What so many stages leave of a time that are busy for no longer than b. */
+static nest_ps left_of(nest_ps time, int stages, nest_ps b)
+{
+    nest_ps spent;
+    return __builtin_mul_overflow(stages, b, &spent) || spent >= time ? 0 : time - spent;
 }
 
 /* Columns that a stage can hold when it is busy no longer than b. The layers in front of the bulk
@@ -665,10 +675,8 @@ static int64_t taken(const struct fitting *f, int stage, bool slow, nest_ps b)
 {
     const int pp = f->grid->pp;
     const int sides = (stage > 0) + (stage < pp - 1);
-    const nest_ps in_front = f->room->front - stage * b;
-    const nest_ps behind = f->room->back - (pp - 1 - stage) * b;
-    const nest_ps time =
-        b - sides * f->link - (in_front > 0 ? in_front : 0) - (behind > 0 ? behind : 0);
+    const nest_ps time = b - sides * f->link - left_of(f->room->front, stage, b) -
+                         left_of(f->room->back, pp - 1 - stage, b);
     int64_t most = 0;
     for (int m = 0; m < f->room->modes && time > 0; m++) {
         int64_t columns = done(f, stage, m, slow, time);
@@ -888,7 +896,7 @@ nest_ps nest_room_sharp(const struct nest_bounds *bounds, const struct nest_room
     /* M*b rises faster than the tail of a single stage falls: the least b costs least. */
     const bool single = grid->pp == 1;
     const nest_ps easy = step_with(&f, f.even, single ? least_tail(&f, f.columns, f.even) : 0);
-    if (easy > limit || !knows_memory(room)) {
+    if (easy >= NEST_PS_MAX || easy > limit || !knows_memory(room)) {
         return easy;
     }
     if (!holds_bulk(&f)) {
