@@ -181,6 +181,32 @@ static nest_ps links_of(const struct nest_recurrence *r, int s)
     return ((s > 1) + (s < r->chain->layout->stages)) * r->least_link;
 }
 
+/* What a stage keeps of its first layer alone (struct nest_layer_memory) may be less for the layer
+ * in front; then a stage may fit where a part of it does not. */
+static bool is_steady(const struct nest_cost_table *table, enum nest_recompute mode)
+{
+    const int64_t *entering = table->entering[mode];
+    for (int i = 1; i < table->layers; i++) {
+        const struct nest_layer_sum *sum = &table->sum[mode][i - 1];
+        if (entering[i] > entering[i - 1] + sum[1].activations - sum[0].activations +
+                              sum[1].waiting - sum[0].waiting) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool are_steady(const struct nest_recurrence *r)
+{
+    bool steady = !r->chain->interleave;
+    for (size_t t = 0; t < r->tables && steady; t++) {
+        for (int m = 0; m < r->chain->modes && steady; m++) {
+            steady = is_steady(r->table[t], r->chain->mode[m]);
+        }
+    }
+    return steady;
+}
+
 /* True if stage s can hold layers first…last by some option at some place while it is busy no
  * longer than b. */
 static bool holds(struct nest_recurrence *r, int s, int first, int last, nest_ps b)
@@ -217,7 +243,7 @@ static int last_held(struct nest_recurrence *r, int s, int first, nest_ps b)
         low = timed ? middle : low;
         high = timed ? high : middle - 1;
     }
-    if (r->chain->interleave || low < first || holds(r, s, first, low, b)) {
+    if (!r->steady || low < first || holds(r, s, first, low, b)) {
         return low;
     }
     high = low - 1;
@@ -243,7 +269,7 @@ static int first_held(struct nest_recurrence *r, int s, int last, nest_ps b)
         high = timed ? middle : high;
         low = timed ? low : middle + 1;
     }
-    if (r->chain->interleave || low > last || holds(r, s, low, last, b)) {
+    if (!r->steady || low > last || holds(r, s, low, last, b)) {
         return low;
     }
     low++;
@@ -338,6 +364,7 @@ bool nest_recurrence_prepare(struct nest_recurrence *r)
         return nest_recurrence_look_ahead(r);
     }
     r->looks_ahead = false;
+    r->steady = are_steady(r);
     if (!fill_from_front(r, r->ceiling)) {
         return false;
     }

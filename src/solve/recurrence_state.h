@@ -94,6 +94,7 @@ struct nest_recurrence {
     nest_ps least_link; /* no transfer of this chain is cheaper */
     nest_ps floor;      /* the bottleneck of every plan is at least that … */
     nest_ps ceiling;    /* … and of those within the limit at most that */
+    bool steady;        /* no part of a stage's layers needs more memory than the stage */
     bool plain;         /* v = 1 and no rules: loads are fw + bw + in + out */
     int64_t states;
     unsigned looked; /* stages looked at since the chain's cancel was */

@@ -140,6 +140,27 @@ static void fill_table(struct test_random *random, struct instance *in,
     table->tied_time = test_random_below(random, 2) * 11;
 }
 
+/* What a script may say of memory: bytes that wait with a microbatch, and such of a stage's first
+ * layer alone, so that a stage may fit where a part of it does not. */
+static void add_waiting(struct test_random *random, const struct instance *in,
+                        struct nest_cost_table *table)
+{
+    for (int m = 0; m < NEST_RECOMPUTES; m++) {
+        int64_t waiting[LAYERS_MAX];
+        for (int i = 0; i < in->layers; i++) {
+            const bool same = i > 0 && in->kind_of[i] == in->kind_of[i - 1];
+            waiting[i] = same ? waiting[i - 1] : test_random_below(random, 6);
+            const int64_t own = test_random_below(random, 2) ? test_random_below(random, 60) : 0;
+            table->entering[m][i] = same ? table->entering[m][i - 1] : own;
+        }
+        for (int c = 0; c < table->cuts; c++) {
+            for (int i = 0; i < in->layers; i++) {
+                table->sum[m][c].waiting += is_before(in, c, i) ? waiting[i] : 0;
+            }
+        }
+    }
+}
+
 /* Edges at random, some graphs sparse, some nearly a chain. */
 static void make_graph(struct test_random *random, struct instance *in)
 {
@@ -572,12 +593,19 @@ static void fail_with(const struct answer *a, const struct answer *b, uint64_t s
     fail_msg("instance of seed %" PRIu64, seed);
 }
 
-static void check_seed(uint64_t seed, bool graph, struct nest_recurrence *scratch, int64_t *plans,
-                       int *found)
+static void check_seed(uint64_t seed, bool graph, bool waits, struct nest_recurrence *scratch,
+                       int64_t *plans, int *found)
 {
     struct test_random random = {seed * UINT64_C(0x9E3779B97F4A7C15)};
     struct instance in;
     make_instance(&random, graph, &in);
+    in.microbatches += waits;
+    in.memory_limit /= waits ? 3 : 1;
+    for (int i = 0; waits && i < in.phases * in.widths * in.zeros; i++) {
+        const int rest = i % (in.widths * in.zeros);
+        add_waiting(&random, &in,
+                    &in.table[i / (in.widths * in.zeros)][rest / in.zeros][rest % in.zeros]);
+    }
     const struct answer expected = enumerate(&in, plans);
     const struct answer free_answer = solve(&in, scratch, NEST_PS_MAX);
     if (compare(&free_answer, &expected) != 0) {
@@ -595,15 +623,15 @@ static void check_seed(uint64_t seed, bool graph, struct nest_recurrence *scratc
     test_cluster_free(&in.made);
 }
 
-static void check_instances(bool graph)
+static void check_instances(bool graph, bool waits)
 {
     struct nest_recurrence *scratch = nest_recurrence_create();
     const uint64_t seed = test_seed();
-    const int instances = test_instances(graph ? 10000 : 12000);
+    const int instances = test_instances(waits ? 4000 : graph ? 10000 : 12000);
     int64_t plans = 0;
     int found = 0;
     for (int i = 0; i < instances; i++) {
-        check_seed(seed + (uint64_t)i, graph, scratch, &plans, &found);
+        check_seed(seed + (uint64_t)i, graph, waits, scratch, &plans, &found);
     }
     print_message("%d %s from seed %" PRIu64 ": %d feasible, %" PRId64 " plans by brute force\n",
                   instances, graph ? "graphs" : "chains", seed, found, plans);
@@ -614,13 +642,20 @@ static void check_instances(bool graph)
 static void chains_equal_brute_force(void **state)
 {
     (void)state;
-    check_instances(false);
+    check_instances(false, false);
 }
 
 static void graphs_equal_brute_force(void **state)
 {
     (void)state;
-    check_instances(true);
+    check_instances(true, false);
+}
+
+static void stages_may_need_less_than_their_parts(void **state)
+{
+    (void)state;
+    check_instances(false, true);
+    check_instances(true, true);
 }
 
 int main(void)
@@ -628,6 +663,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(chains_equal_brute_force),
         cmocka_unit_test(graphs_equal_brute_force),
+        cmocka_unit_test(stages_may_need_less_than_their_parts),
     };
     return cmocka_run_group_tests_name("recurrence", tests, NULL, NULL);
 }
