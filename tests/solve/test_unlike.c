@@ -84,7 +84,8 @@ static void check_rows(const struct nest_bounds *bounds, struct test_random *ran
     int64_t by_kind[64] = {0};
     assert_true(model->kinds <= 64);
     for (int k = 0; k < bounds->bulk_kinds; k++) {
-        figure[k] = test_random_below(random, 3) ? test_random_below(random, 1000) : NEST_PS_MAX / 8;
+        figure[k] =
+            test_random_below(random, 3) ? test_random_below(random, 1000) : NEST_PS_MAX / 8;
         by_kind[bounds->bulk_kind[k]] = figure[k];
     }
     const struct nest_mean mean = nest_bounds_mean(bounds, figure);
