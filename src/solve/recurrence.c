@@ -54,8 +54,9 @@ static const struct nest_terms *terms_of(struct nest_recurrence *r,
                                          enum nest_recompute mode)
 {
     const int n = r->chain->layers;
-    const bool inside = last < n - 1 && r->run_start[last] <= first && r->run_start[first] > 0;
-    const int start = inside ? r->run_start[first] : first;
+    const bool inside = first > 0 && last < n - 1 && r->run_start[last] <= first;
+    const int begin = r->run_start[first] > 0 ? r->run_start[first] : 1;
+    const int start = inside ? begin : first;
     const int end = last - first + start;
     const uint64_t stage =
         ((uint64_t)start * (uint64_t)n + (uint64_t)end) * NEST_RECOMPUTES + (uint64_t)mode;

@@ -93,11 +93,11 @@ static void check_rows(const struct nest_bounds *bounds, struct test_random *ran
     const struct nest_run *last = &model->run[bounds->bulk + bounds->bulk_runs - 1];
     for (int i = from; i < last->first + last->count; i++) {
         int64_t row = -mean.slack;
-        double sum = 0.0; /* of figures that leave 64 bits together */
+        int64_t sum = 0;
         for (int j = i; j < last->first + last->count; j++) {
             row += mean.each;
-            sum += (double)by_kind[model->kind_of[j]];
-            if ((double)row > sum) {
+            sum += by_kind[model->kind_of[j]];
+            if (row > sum) {
                 fail_msg("layers %d to %d of seed %" PRIu64 " come to less than the mean", i, j,
                          seed);
             }
