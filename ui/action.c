@@ -31,6 +31,8 @@ static const struct nest_action_entry table[] = {
      "Raise the value by a big step, mostly to double"},
     {NEST_ACTION_EDIT, "edit", "Enter", VALUE | PIN, "type",
      "Type the value, with a unit where it has one: 400Gb/s, 80GiB, 4:1, 2..8"},
+    {NEST_ACTION_WHAT_IF, "what-if", "w", VALUE | PIN, "what if",
+     "Show the step with the values around this one, and take one of them"},
     {NEST_ACTION_PIN, "pin", "p", PIN, "pin", "Pin the choice to the value it has, or free it"},
     {NEST_ACTION_ADOPT, "adopt", "p", ALTERNATIVE, "pin this plan",
      "Pin every choice to this plan's"},

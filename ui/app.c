@@ -19,7 +19,8 @@ bool nest_app_open(struct nest_app *app, struct nest_session *session, struct ne
     (void)nest_console_open(session, &app->console);
     (void)nest_lesson_start(session, &app->lesson);
     (void)nest_watch_open(session, app->console, &app->watch);
-    const bool fine = nest_maker_open(session, app->console, &app->maker) == NEST_OK;
+    const bool fine = nest_maker_open(session, app->console, &app->maker) == NEST_OK &&
+                      nest_whatif_open(session, &app->whatif) == NEST_OK;
     nest_lua_view_init(&app->lua, app->console);
     if (fine) {
         nest_app_refresh(app);
@@ -39,6 +40,7 @@ void nest_app_close(struct nest_app *app)
     nest_history_free(&app->values);
     nest_history_free(&app->files);
     nest_lesson_close(app->lesson);
+    nest_whatif_close(app->whatif);
     nest_maker_close(app->maker);
     nest_watch_close(app->watch);
     nest_console_close(app->console);
@@ -248,9 +250,11 @@ void nest_app_accept(struct nest_app *app)
         (void)nest_app_open_lesson(app, number);
     } else if (app->popup.count > 0) {
         (void)snprintf(name, sizeof name, "%s", app->popup.line[app->popup.cursor]);
-        const enum nest_status status = app->popup_use == NEST_FOR_MODEL
-                                            ? nest_session_model(app->session, name, &errors)
-                                            : nest_maker_cluster(app->maker, name, &errors);
+        const enum nest_status status =
+            app->popup_use == NEST_FOR_WHATIF
+                ? nest_app_take_whatif(app, nest_popup_marked(&app->popup), &errors)
+            : app->popup_use == NEST_FOR_MODEL ? nest_session_model(app->session, name, &errors)
+                                               : nest_maker_cluster(app->maker, name, &errors);
         (void)nest_app_report(app, status, &errors);
     }
     nest_arena_free(&arena);
@@ -262,6 +266,10 @@ static void cancel(struct nest_app *app)
 {
     if (nest_maker_cancel(app->maker) || (app->watch && nest_watch_cancel(app->watch))) {
         return; /* it says so itself once it has stopped */
+    }
+    if (nest_whatif_cancel(app->whatif)) {
+        nest_app_say(app, NEST_ROLE_WARN, "stopped");
+        return;
     }
     if (nest_session_cancel(app->session)) {
         nest_app_say(app, NEST_ROLE_WARN, "search stopped");
@@ -311,6 +319,7 @@ static void go_back(struct nest_app *app)
         nest_popup_filter(&app->popup, "");
         return;
     }
+    (void)nest_whatif_cancel(app->whatif);
     if (app->popup.kind == NEST_POPUP_NONE && app->view == NEST_VIEW_LUA) {
         nest_app_show(app, app->below);
     }
@@ -342,6 +351,9 @@ void nest_app_act(struct nest_app *app, enum nest_action action)
         break;
     case NEST_ACTION_DETAIL:
         show_detail(app);
+        break;
+    case NEST_ACTION_WHAT_IF:
+        nest_app_ask_whatif(app);
         break;
     case NEST_ACTION_UNDO:
     case NEST_ACTION_REDO:

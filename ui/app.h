@@ -6,6 +6,7 @@
 #include "session/maker.h"
 #include "session/session.h"
 #include "session/watch.h"
+#include "session/whatif.h"
 #include "ui/input.h"
 #include "ui/screen.h"
 #include "ui/views/frame.h"
@@ -24,7 +25,13 @@ enum nest_asking {
     NEST_ASKING_QUIT     /* unsaved changes: a key answers */
 };
 
-enum nest_popup_use { NEST_FOR_READING, NEST_FOR_MODEL, NEST_FOR_CLUSTER, NEST_FOR_LESSON };
+enum nest_popup_use {
+    NEST_FOR_READING,
+    NEST_FOR_MODEL,
+    NEST_FOR_CLUSTER,
+    NEST_FOR_LESSON,
+    NEST_FOR_WHATIF
+};
 
 struct nest_app {
     struct nest_session *session;
@@ -33,6 +40,9 @@ struct nest_app {
     struct nest_watch *watch;             /* of the scenario's files; NULL likewise */
     struct nest_maker *maker;             /* of changes that run scripts */
     struct nest_lesson *lesson;           /* NULL likewise */
+    struct nest_whatif *whatif;           /* what other values would bring */
+    char whatif_title[96];
+    bool whatif_wanted; /* its window opens with the first values */
     int lesson_scroll;
     bool too_small; /* the screen, at the last drawing */
     enum nest_view view;
@@ -117,6 +127,12 @@ void nest_app_draw_question(struct nest_app *app, struct nest_canvas *canvas);
 
 /* Goes to what was last searched for, as nest_plan_view_find. */
 void nest_app_find(struct nest_app *app, int direction);
+
+/* The window on other values of what has the focus; what is known of them since, true if there was
+ * anything; and the choice of one. */
+void nest_app_ask_whatif(struct nest_app *app);
+bool nest_app_collect_whatif(struct nest_app *app);
+enum nest_status nest_app_take_whatif(struct nest_app *app, int index, struct nest_errors *errors);
 
 /* Takes the marked entry of the list. */
 void nest_app_accept(struct nest_app *app);

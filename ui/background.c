@@ -20,6 +20,7 @@ static bool collect(struct nest_app *app)
     say_notice(app, &notice);
     any |= nest_maker_collect(app->maker, &notice);
     say_notice(app, &notice);
+    any |= nest_app_collect_whatif(app);
     const char *line = nest_maker_line(app->maker);
     if (line) {
         nest_app_show_line(app, line);

@@ -49,7 +49,8 @@ static const char *spelled(uint32_t code)
     } signs[] = {{0x2192, "->"}, {0x2190, "<-"}, {0x2191, "Up"},    {0x2193, "Down"},
                  {0x2212, "-"},  {0x00b7, "-"},  {0x00d7, "x"},     {0x2026, "..."},
                  {0x00b5, "u"},  {0x03bc, "u"},  {0x03c3, "sigma"}, {0x2013, "-"},
-                 {0x2014, "-"},  {0x2265, ">="}, {0x2264, "<="},    {0x0394, "d"}};
+                 {0x2014, "-"},  {0x2265, ">="}, {0x2264, "<="},    {0x0394, "d"},
+                 {0x2587, "="}};
     for (size_t i = 0; i < sizeof signs / sizeof signs[0]; i++) {
         if (signs[i].code == code) {
             return signs[i].text;

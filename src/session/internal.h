@@ -40,6 +40,10 @@ struct nest_document *nest_session_current(const struct nest_session *session);
 /* The number of the current document's generation. */
 uint64_t nest_session_generation(struct nest_session *session);
 
+/* The newest finished answer if it is that of the current scenario, else NULL; the caller releases
+ * it. */
+struct nest_answer *nest_session_answer(struct nest_session *session);
+
 /* A document of its own from files and names, which keeps what was asked for. cancel (may be NULL)
  * is polled by the scripts that this runs. From any thread. */
 enum nest_status nest_session_read(const struct nest_session *session,

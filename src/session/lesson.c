@@ -1,6 +1,5 @@
 #include "session/lesson.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -152,26 +151,13 @@ static void done(void *context)
     forget_errand(lesson);
 }
 
-/* The newest finished answer, if it is that of the current scenario. */
-static struct nest_answer *current_answer(struct nest_session *session)
-{
-    struct nest_answer *answer = NULL;
-    pthread_mutex_lock(&session->lock);
-    if (!session->solving && session->final &&
-        session->final->document == nest_session_current(session)) {
-        answer = nest_answer_retain(session->final);
-    }
-    pthread_mutex_unlock(&session->lock);
-    return answer;
-}
-
 static bool ask(struct nest_lesson *lesson)
 {
     struct nest_document *current = nest_session_current(lesson->session);
     if (lesson->number == 0 || lesson->shown == current || nest_runner_busy(lesson->runner)) {
         return false;
     }
-    lesson->answer = current_answer(lesson->session);
+    lesson->answer = nest_session_answer(lesson->session);
     if (!lesson->answer) {
         return false;
     }

@@ -34,6 +34,18 @@ uint64_t nest_session_generation(struct nest_session *session)
     return generation;
 }
 
+struct nest_answer *nest_session_answer(struct nest_session *session)
+{
+    struct nest_answer *answer = NULL;
+    pthread_mutex_lock(&session->lock);
+    if (!session->solving && session->final &&
+        session->final->document == nest_session_current(session)) {
+        answer = nest_answer_retain(session->final);
+    }
+    pthread_mutex_unlock(&session->lock);
+    return answer;
+}
+
 void nest_session_note_dirty(struct nest_session *session)
 {
     session->dirty = !nest_document_equal(nest_session_current(session), session->saved);

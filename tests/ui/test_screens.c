@@ -252,6 +252,27 @@ static void a_window_shows_only_what_is_looked_for(void **state)
     terminal_close(t);
 }
 
+static void other_values_are_tried_and_taken(void **state)
+{
+    (void)state;
+    struct terminal *t = start(100, 37);
+    terminal_type(t, "w");
+    terminal_expect(t, "─ What if: spine bandwidth ─");
+    terminal_expect(t, "   now");
+    terminal_expect_gone(t, " …  ");
+    terminal_expect_golden(t, "what-if");
+    terminal_keys(t, "Up Enter");
+    terminal_expect(t, "20GB/s");
+    terminal_expect(t, "spine bandwidth 25 GB/s → 20 GB/s");
+    terminal_type(t, "u");
+    terminal_expect(t, "25GB/s");
+    terminal_type(t, "/dp\rw");
+    terminal_expect(t, "─ What if: data parallel replicas ─");
+    terminal_keys(t, "Esc");
+    terminal_expect_gone(t, "What if");
+    quit(t);
+}
+
 static void a_wrong_value_stays_to_be_corrected(void **state)
 {
     (void)state;
@@ -377,6 +398,7 @@ int main(void)
         cmocka_unit_test(opened_levels_show_who_sits_where),
         cmocka_unit_test(a_picker_exchanges_the_model),
         cmocka_unit_test(a_window_shows_only_what_is_looked_for),
+        cmocka_unit_test(other_values_are_tried_and_taken),
         cmocka_unit_test(a_wrong_value_stays_to_be_corrected),
         cmocka_unit_test(quitting_asks_only_when_something_would_be_lost),
         cmocka_unit_test(details_give_the_figures),

@@ -143,6 +143,16 @@ static void break_text(struct nest_popup *popup, const struct nest_canvas *canva
     choose_lines(popup);
 }
 
+int nest_popup_marked(const struct nest_popup *popup)
+{
+    int at = 0;
+    while (popup->count > 0 && at < popup->all - 1 &&
+           popup->every[at] != popup->line[popup->cursor]) {
+        at++;
+    }
+    return at;
+}
+
 void nest_popup_filter(struct nest_popup *popup, const char *text)
 {
     (void)snprintf(popup->filter, sizeof popup->filter, "%s", text);

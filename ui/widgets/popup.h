@@ -38,6 +38,9 @@ void nest_popup_list(struct nest_popup *popup, const char *title, const char *co
  * entry where that is shown. */
 void nest_popup_filter(struct nest_popup *popup, const char *text);
 
+/* The number of the marked entry among all, filtered or not. */
+int nest_popup_marked(const struct nest_popup *popup);
+
 void nest_popup_close(struct nest_popup *popup);
 
 /* Scrolls or moves the mark; false when the action is none of these. */
