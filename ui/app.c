@@ -118,7 +118,8 @@ bool nest_app_save(struct nest_app *app, const char *path)
     nest_arena_free(&arena);
     nest_app_refresh(app);
     if (saved) {
-        nest_app_say(app, NEST_ROLE_GOOD, "saved %s", app->snapshot->file);
+        nest_app_say(app, NEST_ROLE_GOOD, "saved %s%s", app->snapshot->file,
+                     app->snapshot->overrides ? ", without the overrides of the console" : "");
     }
     return saved;
 }
@@ -564,7 +565,7 @@ static enum nest_role draw_view(struct nest_app *app, struct nest_canvas *canvas
 {
     if (app->view == NEST_VIEW_LUA) {
         nest_lua_view_draw(&app->lua, canvas);
-        return nest_lua_view_describe(&app->lua, about);
+        return nest_lua_view_describe(&app->lua, app->snapshot, about);
     }
     nest_plan_view_draw(&app->plan, app->snapshot, canvas);
     if (app->view == NEST_VIEW_LESSON) {

@@ -16,7 +16,7 @@ enum nest_status nest_cli_build(struct nest_cli *cli, const struct nest_scenario
     if (status != NEST_OK) {
         return status;
     }
-    return nest_scripts_attach(cli->scripts, out, NULL, arena) ? NEST_OK : NEST_NO_MEMORY;
+    return nest_scripts_attach(cli->scripts, NULL, out, NULL, arena) ? NEST_OK : NEST_NO_MEMORY;
 }
 
 enum nest_status nest_cli_load(struct nest_cli *cli, bool scenario_operand, struct nest_loaded *out)

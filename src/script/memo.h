@@ -11,7 +11,7 @@
 #include "script/asked.h"
 
 /* One kind of question more than there are hooks, for the owner's own records. */
-enum { NEST_MEMO_TREES = NEST_HOOKS + 1, NEST_MEMO_SOURCES = 16 };
+enum { NEST_MEMO_TREES = NEST_HOOKS + 1, NEST_MEMO_SOURCES = 17 };
 
 struct nest_memo_node {
     struct nest_hook_answer *answer; /* or NULL */

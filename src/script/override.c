@@ -97,6 +97,37 @@ static void forget_stop(struct nest_override_run *run)
     }
 }
 
+static enum nest_status call_inside(struct nest_override_run *run, lua_State *L, struct call *call)
+{
+    struct nest_sandbox *sandbox = nest_sandbox_of(L);
+    nest_sandbox_set_cancel(sandbox, run->cancel);
+    return nest_sandbox_run(sandbox, run_call, call, &run->errors);
+}
+
+/* In the state of the question's source, which may be another thread's just now. */
+static enum nest_status call_source(struct nest_override_run *run, struct call *call)
+{
+    const struct nest_override_source *source = &run->source[call->question->source];
+    if (!source->home) {
+        return call_inside(run, source->L, call);
+    }
+    if (!nest_home_enter(source->home, run->cancel)) {
+        return NEST_CANCELLED;
+    }
+    lua_State *L = nest_home_state(source->home);
+    enum nest_status status = NEST_BAD_INPUT;
+    if (L) {
+        nest_sandbox_limit(nest_sandbox_of(L), &(struct nest_sandbox_limits)NEST_SANDBOX_BUILDER);
+        status = call_inside(run, L, call);
+    } else {
+        const struct nest_mark nowhere = {0};
+        nest_errors_add(&run->errors, nowhere, NULL, NULL,
+                        "the overrides are gone with the console that they were typed into");
+    }
+    nest_home_leave(source->home);
+    return status;
+}
+
 static void ask_script(struct nest_override_run *run, const struct nest_question *question,
                        const struct nest_hook_answer *sample, struct nest_reads *reads)
 {
@@ -104,11 +135,9 @@ static void ask_script(struct nest_override_run *run, const struct nest_question
     struct call call = {run, question, answer, reads, sample};
     *answer = question->given;
     *reads = (struct nest_reads){.set = 0};
-    struct nest_sandbox *sandbox = nest_sandbox_of(run->source[question->source].L);
     forget_stop(run);
     if (run->status == NEST_OK) {
-        nest_sandbox_set_cancel(sandbox, run->cancel);
-        run->status = nest_sandbox_run(sandbox, run_call, &call, &run->errors);
+        run->status = call_source(run, &call);
     }
     if (run->status != NEST_OK) {
         *answer = question->given;
@@ -183,11 +212,11 @@ static const struct nest_hook_answer *ask_sources(struct nest_override_run *run,
 static void ask(struct nest_override_run *run, struct nest_question *question, int count,
                 struct nest_hook_answer *out)
 {
-    pthread_mutex_lock(run->lock);
+    pthread_mutex_lock(&run->lock);
     const struct nest_hook_answer *answer = ask_sources(run, question);
     out->count = answer->count;
     memcpy(out->value, answer->value, (size_t)count * sizeof(double));
-    pthread_mutex_unlock(run->lock);
+    pthread_mutex_unlock(&run->lock);
 }
 
 /* The same of a collective. The search asks for the same few again and again. */
@@ -201,7 +230,7 @@ static double ask_recent(struct nest_override_run *run, struct nest_question *qu
         hash ^= hash >> 32;
     }
     struct nest_recent *recent = &run->recent[hash % NEST_RECENT];
-    pthread_mutex_lock(run->lock);
+    pthread_mutex_lock(&run->lock);
     if (memcmp(recent->field, key.field, sizeof key.field) != 0) {
         key.seconds = ask_sources(run, question)->value[0];
         if (run->status == NEST_OK) {
@@ -210,7 +239,7 @@ static double ask_recent(struct nest_override_run *run, struct nest_question *qu
     } else {
         key.seconds = recent->seconds;
     }
-    pthread_mutex_unlock(run->lock);
+    pthread_mutex_unlock(&run->lock);
     return key.seconds;
 }
 
@@ -405,25 +434,22 @@ static void override_step(void *context, const struct nest_strategy *s, int stag
 static enum nest_status report_fault(void *context, struct nest_errors *errors)
 {
     struct nest_override_run *run = context;
-    pthread_mutex_lock(run->lock);
+    pthread_mutex_lock(&run->lock);
     forget_stop(run);
     const enum nest_status status = run->status;
     for (size_t i = 0; errors && i < run->errors.count; i++) {
         const struct nest_error *fault = &run->errors.item[i];
         nest_errors_add(errors, fault->mark, fault->path, fault->hint, "%s", fault->message);
     }
-    pthread_mutex_unlock(run->lock);
+    pthread_mutex_unlock(&run->lock);
     return status;
 }
 
 void nest_override_init(struct nest_override_run *run, const struct nest_problem *problem,
-                        pthread_mutex_t *lock, struct nest_arena *arena)
+                        struct nest_arena *arena)
 {
-    *run = (struct nest_override_run){.problem = problem, .lock = lock, .arena = arena};
-    if (lock == NULL) {
-        pthread_mutex_init(&run->own, NULL);
-        run->lock = &run->own;
-    }
+    *run = (struct nest_override_run){.problem = problem, .arena = arena};
+    pthread_mutex_init(&run->lock, NULL);
     run->record.context = run;
     run->record.fault = report_fault;
     nest_memo_init(&run->memo, arena);
@@ -432,42 +458,65 @@ void nest_override_init(struct nest_override_run *run, const struct nest_problem
 
 struct inventory {
     const void *key;
-    bool has[NEST_HOOKS];
+    unsigned hooks;
 };
 
-/* Runs protected: which hooks the table has. */
+unsigned nest_override_hooks(lua_State *L, int index)
+{
+    const int table = lua_absindex(L, index);
+    unsigned hooks = 0;
+    for (int i = 0; i < NEST_HOOKS; i++) {
+        const int type = lua_getfield(L, table, nest_hook_name((enum nest_hook)i));
+        hooks |= type == LUA_TFUNCTION ? 1U << i : 0;
+        lua_pop(L, 1);
+    }
+    return hooks;
+}
+
+/* Runs protected. */
 static int take_inventory(lua_State *L)
 {
     struct inventory *inventory = lua_touserdata(L, 1);
     lua_rawgetp(L, LUA_REGISTRYINDEX, inventory->key);
-    for (int i = 0; i < NEST_HOOKS; i++) {
-        inventory->has[i] = lua_getfield(L, -1, nest_hook_name((enum nest_hook)i)) == LUA_TFUNCTION;
-        lua_pop(L, 1);
-    }
+    inventory->hooks = nest_override_hooks(L, -1);
     return 0;
 }
 
-bool nest_override_add(struct nest_override_run *run, lua_State *L, const void *key)
+static bool add_source(struct nest_override_run *run, struct nest_override_source source,
+                       unsigned hooks)
 {
-    struct inventory inventory = {.key = key};
+    struct nest_overrides *record = &run->record;
     if (run->sources == NEST_OVERRIDE_SOURCES) {
         return false;
     }
+    run->source[run->sources++] = source;
+    record->compute = hooks & 1U << NEST_HOOK_COMPUTE ? override_compute : record->compute;
+    record->collective =
+        hooks & 1U << NEST_HOOK_COLLECTIVE ? override_collective : record->collective;
+    record->transfer = hooks & 1U << NEST_HOOK_TRANSFER ? override_transfer : record->transfer;
+    record->memory = hooks & 1U << NEST_HOOK_MEMORY ? override_memory : record->memory;
+    record->reserve = hooks & 1U << NEST_HOOK_RESERVE ? override_reserve : record->reserve;
+    record->load = hooks & 1U << NEST_HOOK_LOAD ? override_load : record->load;
+    record->step = hooks & 1U << NEST_HOOK_STEP ? override_step : record->step;
+    return true;
+}
+
+bool nest_override_add(struct nest_override_run *run, struct nest_home *home, lua_State *L,
+                       const void *key)
+{
+    struct inventory inventory = {.key = key};
     lua_pushcfunction(L, take_inventory);
     lua_pushlightuserdata(L, &inventory);
     if (lua_pcall(L, 1, 0, 0) != LUA_OK) {
         lua_pop(L, 1);
         return false;
     }
-    struct nest_overrides *record = &run->record;
-    const bool *has = inventory.has;
-    run->source[run->sources++] = (struct nest_override_source){L, key};
-    record->compute = has[NEST_HOOK_COMPUTE] ? override_compute : record->compute;
-    record->collective = has[NEST_HOOK_COLLECTIVE] ? override_collective : record->collective;
-    record->transfer = has[NEST_HOOK_TRANSFER] ? override_transfer : record->transfer;
-    record->memory = has[NEST_HOOK_MEMORY] ? override_memory : record->memory;
-    record->reserve = has[NEST_HOOK_RESERVE] ? override_reserve : record->reserve;
-    record->load = has[NEST_HOOK_LOAD] ? override_load : record->load;
-    record->step = has[NEST_HOOK_STEP] ? override_step : record->step;
-    return true;
+    return add_source(run, (struct nest_override_source){home, L, key}, inventory.hooks);
+}
+
+bool nest_override_add_functions(struct nest_override_run *run,
+                                 const struct nest_functions *functions)
+{
+    const struct nest_override_source source = {functions->home, NULL, functions};
+    return add_source(run, source, functions->hooks);
 }

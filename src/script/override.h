@@ -5,12 +5,14 @@
 #include <pthread.h>
 
 #include "cost/problem.h"
+#include "script/home.h"
 #include "script/memo.h"
 
 /* Tables of functions, each under a key of its state's registry. Where several have the same hook,
  * the default of a later one is what those before it say. */
 enum { NEST_OVERRIDE_SOURCES = NEST_MEMO_SOURCES };
 struct nest_override_source {
+    struct nest_home *home; /* entered for a call; NULL: L is the thread's that prices */
     lua_State *L;
     const void *key;
 };
@@ -32,20 +34,29 @@ struct nest_override_run {
     struct nest_errors errors;
     enum nest_status status;   /* of the first fault; the defaults hold from then on */
     const atomic_bool *cancel; /* polled by the calls; may be NULL */
-    pthread_mutex_t *lock;     /* the states belong to one thread at a time */
-    pthread_mutex_t own;       /* taken where the caller has none */
+    pthread_mutex_t lock;      /* of all that follows and of the status */
     struct nest_memo memo;
     struct nest_recent recent[NEST_RECENT]; /* each where its hash falls; the newest stays */
     struct nest_hook_answer latest;
 };
 
-/* Empty. lock (NULL: one of its own) and arena are the caller's and outlive it; problem is asked
- * for the names of levels. */
+/* Empty. arena is the caller's, outlives it, and is used by it alone from then on, or by the thread
+ * that prices; problem is asked for the names of levels. */
 void nest_override_init(struct nest_override_run *run, const struct nest_problem *problem,
-                        pthread_mutex_t *lock, struct nest_arena *arena);
+                        struct nest_arena *arena);
 
-/* Adds a table of functions, and its hooks to the record. False when there are too many. */
-bool nest_override_add(struct nest_override_run *run, lua_State *L, const void *key);
+/* Adds a table of functions of a state that this thread is in, and its hooks to the record. home:
+ * of the state, outlives the run; NULL where this thread alone prices, inside the state. False when
+ * there are too many. */
+bool nest_override_add(struct nest_override_run *run, struct nest_home *home, lua_State *L,
+                       const void *key);
+
+/* The same with what a console's chunk put on a scenario; waits for nobody. */
+bool nest_override_add_functions(struct nest_override_run *run,
+                                 const struct nest_functions *functions);
+
+/* Which hooks the table at index has, as bits. Raises as a metamethod of it might. */
+unsigned nest_override_hooks(lua_State *L, int index);
 
 /* Raises unless the value at index is a table that holds only functions under the hooks' names. */
 void nest_override_check(lua_State *L, int index);

@@ -20,7 +20,7 @@ void nest_pricing_begin(lua_State *L, struct nest_scripts *scripts, const void *
         if (live) {
             lua_pushvalue(L, -1);
             lua_rawsetp(L, LUA_REGISTRYINDEX, key);
-            (void)nest_override_add(run, L, key);
+            (void)nest_override_add(run, NULL, L, key);
         }
         problem->overrides = &run->record;
     }

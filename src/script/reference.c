@@ -87,8 +87,10 @@ const struct nest_reference nest_references[] = {
      "local s = nest.scenario {model = \"llama3-8b\", cluster = \"hgx-h100-8\"}\n"
      "assert(s:pin{tp = \"2|4\", zero = 1}:solve().plan.tp >= 2)\n"},
     {"s:override", "s:override{HOOK = function(asked, default) … end, …}",
-     "Puts Lua functions in place of parts of the cost model, for s:solve, s:eval and s:sweep; {} "
-     "takes them away. A file named in a scenario's scripts: or by --script returns the same "
+     "Puts Lua functions in place of parts of the cost model, for s:solve, s:eval and s:sweep, and "
+     "in "
+     "the explorer's console for the scenario that is shown; {} takes them away. A file named in a "
+     "scenario's scripts: or by --script returns the same "
      "table; "
      "where several have a hook, a later one's default is what those before it say. Each function "
      "gets a table of what is asked, and default, which called without arguments returns what the "

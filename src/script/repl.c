@@ -37,15 +37,25 @@ static enum nest_status start(struct nest_repl *repl)
         .cancel = repl->options.cancel,
         .params = {.arena = &repl->arena},
     };
-    const enum nest_status status = nest_sandbox_open(&options, &repl->sandbox);
-    return status == NEST_OK ? nest_sandbox_run(repl->sandbox, open_api, &repl->api, &errors)
-                             : status;
+    repl->home = nest_home_new();
+    enum nest_status status =
+        repl->home ? nest_sandbox_open(&options, &repl->sandbox) : NEST_NO_MEMORY;
+    if (status == NEST_OK) {
+        nest_home_move(repl->home, nest_sandbox_state(repl->sandbox));
+        status = nest_sandbox_run(repl->sandbox, open_api, &repl->api, &errors);
+    }
+    return status;
 }
 
 static void stop(struct nest_repl *repl)
 {
+    if (repl->home) {
+        nest_home_move(repl->home, NULL);
+    }
     nest_sandbox_close(repl->sandbox);
+    nest_home_release(repl->home);
     repl->sandbox = NULL;
+    repl->home = NULL;
     nest_arena_free(&repl->arena);
 }
 
@@ -79,7 +89,12 @@ void nest_repl_close(struct nest_repl *repl)
 bool nest_repl_renew(struct nest_repl *repl)
 {
     const struct nest_sandbox_limits limits = NEST_SANDBOX_CONSOLE;
-    if (nest_sandbox_used(repl->sandbox) < limits.memory / 2) {
+    if (!nest_home_enter(repl->home, repl->options.cancel)) {
+        return false;
+    }
+    const size_t used = nest_sandbox_used(repl->sandbox);
+    nest_home_leave(repl->home);
+    if (used < limits.memory / 2) {
         return false;
     }
     stop(repl);
@@ -166,20 +181,73 @@ static int run_chunk(lua_State *L)
     return 0;
 }
 
+struct reading {
+    struct nest_scenario_spec spec;
+    struct nest_functions *fresh;
+    bool replaced;
+};
+
 static int read_back(lua_State *L)
 {
-    nest_scenario_unbind(L, lua_touserdata(L, 1));
+    struct reading *reading = lua_touserdata(L, 1);
+    nest_scenario_unbind(L, &reading->spec, reading->fresh, &reading->replaced);
     return 0;
 }
 
+/* What nobody holds any more goes before a chunk runs: of a scenario that the state keeps alive in
+ * garbage, the overrides are known to be unheld only when that is collected. */
+static void sweep(struct nest_repl *repl)
+{
+    enum { KIB = 1024, PART = 4 };
+    const struct nest_sandbox_limits limits = NEST_SANDBOX_CONSOLE;
+    lua_State *L = nest_home_state(repl->home);
+    nest_functions_sweep(repl->home);
+    if ((size_t)lua_gc(L, LUA_GCCOUNT) > limits.memory / PART / KIB) {
+        (void)nest_sandbox_used(repl->sandbox);
+        nest_functions_sweep(repl->home);
+        (void)nest_sandbox_used(repl->sandbox);
+    }
+}
+
+/* The state is this thread's. */
+static enum nest_status run_inside(struct nest_repl *repl, struct run *run,
+                                   struct nest_edited *edited, struct nest_errors *errors)
+{
+    const struct nest_sandbox_limits limits = NEST_SANDBOX_CONSOLE;
+    struct reading reading = {*edited->spec, nest_functions_new(repl->home), false};
+    sweep(repl);
+    nest_sandbox_limit(repl->sandbox, &limits);
+    nest_sandbox_set_cancel(repl->sandbox, repl->options.cancel);
+    enum nest_status status = reading.fresh ? NEST_OK : NEST_NO_MEMORY;
+    if (status == NEST_OK) {
+        status = nest_sandbox_run(repl->sandbox, run_chunk, run, errors);
+    }
+    if (status == NEST_OK) {
+        status = nest_sandbox_run(repl->sandbox, read_back, &reading, errors);
+    }
+    if (status == NEST_OK) {
+        *edited->spec = reading.spec;
+        edited->spec->cluster.device = &edited->spec->device;
+        edited->functions = nest_functions_retain(!reading.replaced      ? run->live->functions
+                                                  : reading.fresh->hooks ? reading.fresh
+                                                                         : NULL);
+    }
+    nest_functions_release(reading.fresh);
+    return status;
+}
+
 enum nest_status nest_repl_run(struct nest_repl *repl, const char *chunk, int width,
-                               const struct nest_live *live, struct nest_scenario_spec *edited,
+                               const struct nest_live *live, struct nest_edited *edited,
                                struct nest_errors *errors)
 {
+    struct run run = {repl, chunk, width, live};
     if (!repl->sandbox) {
         return NEST_NO_MEMORY;
     }
-    struct run run = {repl, chunk, width, live};
-    const enum nest_status status = nest_sandbox_run(repl->sandbox, run_chunk, &run, errors);
-    return status == NEST_OK ? nest_sandbox_run(repl->sandbox, read_back, edited, errors) : status;
+    if (!nest_home_enter(repl->home, repl->options.cancel)) {
+        return NEST_CANCELLED;
+    }
+    const enum nest_status status = run_inside(repl, &run, edited, errors);
+    nest_home_leave(repl->home);
+    return status;
 }

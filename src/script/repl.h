@@ -1,7 +1,8 @@
 /* The state behind the explorer's console: chunks run one after the other in it, with the live
  * scenario as the global s, and what they leave in globals stays.
  *
- * It belongs to one thread at a time; only the cancel flag may be set from elsewhere. */
+ * It belongs to one thread at a time; only the cancel flag may be set from elsewhere. Overrides
+ * that chunks gave the live scenario may be asked from any thread: between chunks. */
 #ifndef NEST_SCRIPT_REPL_H
 #define NEST_SCRIPT_REPL_H
 
@@ -25,18 +26,23 @@ void nest_repl_close(struct nest_repl *repl);
 /* Whether text may become a chunk when more is typed behind it: its end is what is wrong. */
 bool nest_chunk_is_incomplete(const char *text);
 
+/* The live scenario as a chunk left it. */
+struct nest_edited {
+    struct nest_scenario_spec *spec;  /* its texts lie in the arena of the live one */
+    struct nest_functions *functions; /* its overrides, or NULL; a reference of the caller's */
+};
+
 /* Runs a chunk and prints its values, tables in at most width columns. An expression is a chunk
- * too. On NEST_OK *edited is the live scenario as the chunk left it; its texts lie in live->arena.
- * Else as nest_sandbox_run; *edited is not written. */
+ * too. On NEST_OK *edited is filled. Else as nest_sandbox_run; *edited is not written. */
 enum nest_status nest_repl_run(struct nest_repl *repl, const char *chunk, int width,
-                               const struct nest_live *live, struct nest_scenario_spec *edited,
+                               const struct nest_live *live, struct nest_edited *edited,
                                struct nest_errors *errors);
 
 /* The traceback of the last fault, one frame a line; "" without one. Valid until the next run. */
 const char *nest_repl_traceback(const struct nest_repl *repl);
 
 /* True if what the chunks left behind had grown so large that little could run beside it: it is
- * gone then. */
+ * gone then, overrides included. */
 bool nest_repl_renew(struct nest_repl *repl);
 
 /* ---- Lessons: a state that runs one lesson instead of chunks. -------------------------------- */

@@ -175,6 +175,18 @@ static void sort_names(struct completion *c)
     c->count = kept;
 }
 
+/* Not while the solver asks the overrides that live there. */
+static bool collect_inside(struct nest_repl *repl, struct completion *c, struct nest_errors *errors)
+{
+    if (!nest_home_try(repl->home)) {
+        return false;
+    }
+    nest_sandbox_set_cancel(repl->sandbox, repl->options.cancel);
+    const enum nest_status status = nest_sandbox_run(repl->sandbox, collect, c, errors);
+    nest_home_leave(repl->home);
+    return status == NEST_OK;
+}
+
 const char *const *nest_repl_complete(struct nest_repl *repl, const char *line,
                                       const char *const *quoted, struct nest_arena *arena,
                                       size_t *start)
@@ -192,7 +204,7 @@ const char *const *nest_repl_complete(struct nest_repl *repl, const char *line,
         for (; quoted && *quoted; quoted++) {
             offer(&c, *quoted);
         }
-    } else if (nest_sandbox_run(repl->sandbox, collect, &c, &errors) != NEST_OK) {
+    } else if (!collect_inside(repl, &c, &errors)) {
         return NULL;
     }
     sort_names(&c);

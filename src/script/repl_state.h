@@ -8,6 +8,7 @@ struct nest_repl {
     struct nest_repl_options options;
     struct nest_api api;
     struct nest_sandbox *sandbox;
+    struct nest_home *home;   /* of the sandbox's state */
     struct nest_arena arena;  /* of knobs that chunks declare */
     struct nest_strbuf shown; /* a value on its way to be printed */
 };

@@ -42,6 +42,11 @@ static double now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+lua_State *nest_sandbox_state(const struct nest_sandbox *sandbox)
+{
+    return sandbox->L;
+}
+
 struct nest_sandbox *nest_sandbox_of(lua_State *L)
 {
     return *(struct nest_sandbox **)lua_getextraspace(L);
@@ -201,6 +206,12 @@ size_t nest_sandbox_used(struct nest_sandbox *sandbox)
 const atomic_bool *nest_sandbox_cancel(const struct nest_sandbox *sandbox)
 {
     return sandbox->options.cancel;
+}
+
+void nest_sandbox_limit(struct nest_sandbox *sandbox, const struct nest_sandbox_limits *limits)
+{
+    sandbox->options.limits.instructions = limits->instructions;
+    sandbox->options.limits.seconds = limits->seconds;
 }
 
 void nest_sandbox_set_cancel(struct nest_sandbox *sandbox, const atomic_bool *cancel)

@@ -81,6 +81,12 @@ const char *nest_sandbox_traceback(const struct nest_sandbox *sandbox);
 const atomic_bool *nest_sandbox_cancel(const struct nest_sandbox *sandbox);
 void nest_sandbox_set_cancel(struct nest_sandbox *sandbox, const atomic_bool *cancel);
 
+/* Other instructions and seconds from the next run on; its memory and output stay as they are. */
+void nest_sandbox_limit(struct nest_sandbox *sandbox, const struct nest_sandbox_limits *limits);
+
+/* Its state. */
+lua_State *nest_sandbox_state(const struct nest_sandbox *sandbox);
+
 /* The sandbox a state belongs to. */
 struct nest_sandbox *nest_sandbox_of(lua_State *L);
 

@@ -23,7 +23,8 @@ struct scenario {
     struct nest_arena own;
     struct nest_arena *arena; /* of the spec's edits: its own, or the host's */
     struct nest_scenario_spec spec;
-    struct nest_scripts *scripts; /* of its list */
+    struct nest_scripts *scripts;           /* of its list */
+    const struct nest_functions *functions; /* of the live one: that it was bound with */
 };
 
 /* What keeps the host's texts alive for as long as a script can reach them. */
@@ -179,19 +180,48 @@ void nest_scenario_bind(lua_State *L, const struct nest_live *live)
     }
     push_keeper(L, live);
     lua_setiuservalue(L, -2, USER_ORIGIN);
+    if (live->functions) {
+        lua_rawgetp(L, LUA_REGISTRYINDEX, live->functions);
+    } else {
+        lua_pushnil(L);
+    }
+    lua_setiuservalue(L, -2, USER_OVERRIDES);
     nest_scripts_release(scenario->scripts);
     scenario->scripts = nest_scripts_retain(live->scripts);
+    scenario->functions = live->functions;
     scenario->arena = live->arena;
     scenario->spec = *live->spec;
     scenario->spec.cluster.device = &scenario->spec.device;
 }
 
-void nest_scenario_unbind(lua_State *L, struct nest_scenario_spec *out)
+/* Whether the overrides on top of the stack are those that the scenario was bound with. */
+static bool are_bound(lua_State *L, const struct nest_functions *bound)
 {
+    if (!bound) {
+        return lua_isnil(L, -1);
+    }
+    lua_rawgetp(L, LUA_REGISTRYINDEX, bound);
+    const bool same = lua_rawequal(L, -1, -2);
+    lua_pop(L, 1);
+    return same;
+}
+
+void nest_scenario_unbind(lua_State *L, struct nest_scenario_spec *out,
+                          struct nest_functions *fresh, bool *replaced)
+{
+    *replaced = false;
     if (lua_rawgetp(L, LUA_REGISTRYINDEX, &LIVE) == LUA_TUSERDATA) {
         const struct scenario *scenario = lua_touserdata(L, -1);
         *out = scenario->spec;
         out->cluster.device = &out->device;
+        lua_getiuservalue(L, -1, USER_OVERRIDES);
+        *replaced = !are_bound(L, scenario->functions);
+        fresh->hooks = *replaced && lua_istable(L, -1) ? nest_override_hooks(L, -1) : 0;
+        if (fresh->hooks) {
+            lua_pushvalue(L, -1);
+            lua_rawsetp(L, LUA_REGISTRYINDEX, fresh);
+        }
+        lua_pop(L, 1);
     }
     lua_pop(L, 1);
 }
@@ -286,13 +316,20 @@ static int scenario_pin(lua_State *L)
     return edit(L, pin_one);
 }
 
-/* s:override{…}: replaces all hooks; s:override{} takes them away. */
+/* s:override{…}: replaces all hooks; s:override{} takes them away. The table is copied: what the
+ * script does to it later changes no scenario. */
 static int scenario_override(lua_State *L)
 {
     check(L, 1);
     lua_settop(L, 2);
     nest_override_check(L, 2);
+    lua_createtable(L, 0, NEST_HOOKS);
+    for (int i = 0; i < NEST_HOOKS; i++) {
+        lua_getfield(L, 2, nest_hook_name((enum nest_hook)i));
+        lua_setfield(L, 3, nest_hook_name((enum nest_hook)i));
+    }
     lua_setiuservalue(L, 1, USER_OVERRIDES);
+    lua_settop(L, 1);
     return 1;
 }
 

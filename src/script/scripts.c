@@ -8,13 +8,14 @@
 #include "script/override.h"
 #include "script/sandbox.h"
 
+enum { SCRIPTS_MAX = NEST_OVERRIDE_SOURCES - 1 /* and a console's */ };
+
 struct nest_scripts {
     atomic_int references;
     struct nest_arena arena;
     struct nest_api api;
     struct nest_sandbox *sandbox;
-    lua_State *L;
-    pthread_mutex_t lock;
+    struct nest_home *home;
     int count;
     const char **path; /* [count]; the addresses are the registry's keys */
 };
@@ -35,7 +36,6 @@ static int load_file(lua_State *L)
 {
     struct loading *loading = lua_touserdata(L, 1);
     const char **path = &loading->scripts->path[loading->index];
-    loading->scripts->L = L;
     nest_sandbox_load_file(L, *path);
     lua_call(L, 0, 1);
     if (!lua_istable(L, -1)) {
@@ -79,9 +79,9 @@ enum nest_status nest_scripts_open(const struct nest_scripts_options *options, i
     if (count == 0) {
         return NEST_OK;
     }
-    if (count > NEST_OVERRIDE_SOURCES) {
-        nest_errors_add(errors, script[NEST_OVERRIDE_SOURCES].mark, NULL, NULL,
-                        "more than %d scripts", NEST_OVERRIDE_SOURCES);
+    if (count > SCRIPTS_MAX) {
+        nest_errors_add(errors, script[SCRIPTS_MAX].mark, NULL, NULL, "more than %d scripts",
+                        SCRIPTS_MAX);
         return NEST_BAD_INPUT;
     }
     struct nest_scripts *scripts = calloc(1, sizeof *scripts);
@@ -89,7 +89,6 @@ enum nest_status nest_scripts_open(const struct nest_scripts_options *options, i
         return NEST_NO_MEMORY;
     }
     atomic_init(&scripts->references, 1);
-    pthread_mutex_init(&scripts->lock, NULL);
     scripts->api = (struct nest_api){.library = options->library, .params.arena = &scripts->arena};
     scripts->count = count;
     scripts->path = NEST_NEW(&scripts->arena, const char *, count);
@@ -100,9 +99,12 @@ enum nest_status nest_scripts_open(const struct nest_scripts_options *options, i
         .print = options->print,
         .print_context = options->context,
     };
-    enum nest_status status =
-        scripts->path ? nest_sandbox_open(&sandbox, &scripts->sandbox) : NEST_NO_MEMORY;
+    scripts->home = nest_home_new();
+    enum nest_status status = scripts->path && scripts->home
+                                  ? nest_sandbox_open(&sandbox, &scripts->sandbox)
+                                  : NEST_NO_MEMORY;
     if (status == NEST_OK) {
+        nest_home_move(scripts->home, nest_sandbox_state(scripts->sandbox));
         status = load_all(scripts, script, errors);
     }
     if (status != NEST_OK) {
@@ -125,10 +127,21 @@ void nest_scripts_release(struct nest_scripts *scripts)
 {
     if (scripts && atomic_fetch_sub(&scripts->references, 1) == 1) {
         nest_sandbox_close(scripts->sandbox);
-        pthread_mutex_destroy(&scripts->lock);
+        nest_home_release(scripts->home);
         nest_arena_free(&scripts->arena);
         free(scripts);
     }
+}
+
+static bool add_scripts(struct nest_override_run *run, struct nest_scripts *scripts)
+{
+    bool added = nest_home_enter(scripts->home, NULL);
+    for (int i = 0; i < scripts->count && added; i++) {
+        added = nest_override_add(run, scripts->home, nest_home_state(scripts->home),
+                                  &scripts->path[i]);
+    }
+    nest_home_leave(scripts->home);
+    return added;
 }
 
 struct nest_override_run *nest_scripts_run(struct nest_scripts *scripts,
@@ -139,24 +152,23 @@ struct nest_override_run *nest_scripts_run(struct nest_scripts *scripts,
     if (!run) {
         return NULL;
     }
-    nest_override_init(run, problem, scripts ? &scripts->lock : NULL, arena);
+    nest_override_init(run, problem, arena);
     run->cancel = cancel;
-    bool added = true;
-    pthread_mutex_lock(run->lock);
-    for (int i = 0; scripts && i < scripts->count && added; i++) {
-        added = nest_override_add(run, scripts->L, &scripts->path[i]);
-    }
-    pthread_mutex_unlock(run->lock);
-    return added ? run : NULL;
+    return !scripts || add_scripts(run, scripts) ? run : NULL;
 }
 
-bool nest_scripts_attach(struct nest_scripts *scripts, struct nest_problem *problem,
-                         const atomic_bool *cancel, struct nest_arena *arena)
+bool nest_scripts_attach(struct nest_scripts *scripts, struct nest_functions *functions,
+                         struct nest_problem *problem, const atomic_bool *cancel,
+                         struct nest_arena *arena)
 {
-    if (!scripts) {
+    problem->overrides = NULL;
+    if (!scripts && !functions) {
         return true;
     }
     struct nest_override_run *run = nest_scripts_run(scripts, problem, cancel, arena);
-    problem->overrides = run ? &run->record : NULL;
-    return run != NULL;
+    if (!run || (functions && !nest_override_add_functions(run, functions))) {
+        return false;
+    }
+    problem->overrides = &run->record;
+    return true;
 }

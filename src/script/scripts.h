@@ -12,6 +12,7 @@
 #include "input/load.h"
 
 struct nest_scripts;
+struct nest_functions;
 
 struct nest_scripts_options {
     const struct nest_library *library; /* outlives the scripts */
@@ -28,12 +29,14 @@ enum nest_status nest_scripts_open(const struct nest_scripts_options *options, i
 struct nest_scripts *nest_scripts_retain(struct nest_scripts *scripts);
 void nest_scripts_release(struct nest_scripts *scripts);
 
-/* Puts their hooks in place of the problem's costs. The answers are kept in arena; the scripts must
- * be retained as long as the problem is priced, and the problem stay where it is. cancel (may be
+/* Puts their hooks, and behind them those of a console (may be NULL), in place of the problem's
+ * costs. The answers are kept in arena; both must be retained as long as the problem is priced, and
+ * the problem stay where it is. cancel (may be
  * NULL) is polled by the hooks: a call that it stops leaves the default until the flag has fallen.
  * False when memory is out. */
-bool nest_scripts_attach(struct nest_scripts *scripts, struct nest_problem *problem,
-                         const atomic_bool *cancel, struct nest_arena *arena);
+bool nest_scripts_attach(struct nest_scripts *scripts, struct nest_functions *functions,
+                         struct nest_problem *problem, const atomic_bool *cancel,
+                         struct nest_arena *arena);
 
 /* The same, for adding more; NULL when memory is out. */
 struct nest_override_run;

@@ -5,6 +5,7 @@
 
 #include "base/units.h"
 #include "input/set.h"
+#include "script/home.h"
 #include "session/knob.h"
 #include "session/report.h"
 
@@ -72,6 +73,23 @@ static void other_edits(const struct nest_document *before, const struct nest_do
     }
 }
 
+/* What chunks of the console put on the scenario. */
+static void override_edit(const struct nest_functions *before, const struct nest_functions *after,
+                          struct edit_text *out)
+{
+    struct nest_strbuf was = NEST_STRBUF_INIT(TEXT_MAX);
+    struct nest_strbuf is = NEST_STRBUF_INIT(TEXT_MAX);
+    nest_hooks_format(before ? before->hooks : 0, &was);
+    nest_hooks_format(after ? after->hooks : 0, &is);
+    const bool alike = strcmp(nest_strbuf_text(&was), nest_strbuf_text(&is)) == 0;
+    add_edit(out, "overrides", was.length > 0 ? nest_strbuf_text(&was) : "none",
+             alike           ? "others"
+             : is.length > 0 ? nest_strbuf_text(&is)
+                             : "none");
+    nest_strbuf_free(&was);
+    nest_strbuf_free(&is);
+}
+
 static bool differ(const char *a, const char *b)
 {
     return strcmp(a ? a : "", b ? b : "") != 0;
@@ -94,6 +112,9 @@ const char *nest_change_edits(const struct nest_document *before, const struct n
     }
     if (!model && !cluster) {
         knob_edits(before, after, &scratch, &out);
+    }
+    if (before->functions != after->functions) {
+        override_edit(before->functions, after->functions, &out);
     }
     if (out.count == 0) {
         other_edits(before, after, &scratch, &out);

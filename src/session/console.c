@@ -36,6 +36,8 @@ struct nest_console {
     struct nest_errors errors;
     enum nest_status status;
     bool renewed;
+
+    pthread_mutex_t printing;   /* guards what follows: overrides print as well */
     struct nest_strbuf partial; /* printed, not yet a line */
 
     pthread_mutex_t lock;    /* guards what follows */
@@ -54,16 +56,19 @@ static void add_printed(struct nest_console *console, const char *text)
 
 static void flush_partial(struct nest_console *console)
 {
+    pthread_mutex_lock(&console->printing);
     if (console->partial.length > 0) {
         add_printed(console, nest_strbuf_text(&console->partial));
     }
     nest_strbuf_clear(&console->partial);
+    pthread_mutex_unlock(&console->printing);
 }
 
 /* Prints come in pieces; lines are passed on whole. */
 static void on_print(void *context, const char *text, size_t length)
 {
     struct nest_console *console = context;
+    pthread_mutex_lock(&console->printing);
     while (length > 0) {
         const char *newline = memchr(text, '\n', length);
         const size_t piece = newline ? (size_t)(newline - text) : length;
@@ -75,6 +80,7 @@ static void on_print(void *context, const char *text, size_t length)
         text += piece + (newline != NULL);
         length -= piece + (newline != NULL);
     }
+    pthread_mutex_unlock(&console->printing);
 }
 
 static void retain(void *document)
@@ -93,6 +99,7 @@ static struct nest_live live_of(struct nest_document *document)
         .spec = &document->scenario,
         .arena = &document->arena,
         .scripts = document->scripts,
+        .functions = document->functions,
         .owner = document,
         .retain = retain,
         .release = release,
@@ -104,8 +111,13 @@ static void run(void *context)
     struct nest_console *console = context;
     struct nest_document *edited = console->edited;
     const struct nest_live live = live_of(edited);
+    struct nest_edited left = {.spec = &edited->scenario};
     console->status = nest_repl_run(console->repl, console->chunk.text, console->chunk.width, &live,
-                                    &edited->scenario, &console->errors);
+                                    &left, &console->errors);
+    if (console->status == NEST_OK) {
+        nest_functions_release(edited->functions);
+        edited->functions = left.functions;
+    }
     console->renewed = console->status != NEST_OK && nest_repl_renew(console->repl);
     edited->scenario.cluster.device = &edited->scenario.device;
     flush_partial(console);
@@ -172,6 +184,19 @@ static void forget_chunk(struct nest_console *console)
     nest_arena_free(&console->arena);
 }
 
+/* What chunks put on the live scenario is gone with their variables. */
+static void drop_overrides(struct nest_console *console)
+{
+    struct nest_document *current = nest_session_current(console->session);
+    struct nest_document *document = current->functions ? nest_document_derive(current) : NULL;
+    if (document) {
+        nest_functions_release(document->functions);
+        document->functions = NULL;
+        nest_console_note(console, "and so are the overrides that they put on the scenario");
+        (void)nest_session_commit(console->session, document, NEST_OK, &console->errors);
+    }
+}
+
 static void done(void *context)
 {
     struct nest_console *console = context;
@@ -186,6 +211,7 @@ static void done(void *context)
     nest_console_report(console, &console->errors);
     if (console->renewed) {
         nest_console_note(console, "its variables filled the memory: they are gone now");
+        drop_overrides(console);
     }
     forget_chunk(console);
 }
@@ -350,8 +376,10 @@ static enum nest_status bind_scenario(struct nest_console *console)
     }
     const struct nest_live live = live_of(document);
     nest_errors_init(&console->errors, &console->arena);
+    struct nest_edited left = {.spec = &document->scenario};
     const enum nest_status status =
-        nest_repl_run(console->repl, "", 1, &live, &document->scenario, &console->errors);
+        nest_repl_run(console->repl, "", 1, &live, &left, &console->errors);
+    nest_functions_release(left.functions);
     nest_document_release(document);
     nest_arena_free(&console->arena);
     return status;
@@ -367,6 +395,7 @@ enum nest_status nest_console_open(struct nest_session *session, struct nest_con
     console->session = session;
     console->partial = (struct nest_strbuf)NEST_STRBUF_INIT(PARTIAL_MAX);
     pthread_mutex_init(&console->lock, NULL);
+    pthread_mutex_init(&console->printing, NULL);
     enum nest_status status = nest_runner_open(session, &console->runner);
     if (status == NEST_OK) {
         const struct nest_repl_options options = {
@@ -404,5 +433,6 @@ void nest_console_close(struct nest_console *console)
     nest_past_close(&console->past);
     nest_strbuf_free(&console->partial);
     pthread_mutex_destroy(&console->lock);
+    pthread_mutex_destroy(&console->printing);
     free(console);
 }

@@ -6,6 +6,7 @@
 #include "base/strbuf.h"
 #include "input/set.h"
 #include "plan/problem.h"
+#include "script/home.h"
 #include "script/scripts.h"
 
 enum { SCENARIO_TEXT_MAX = 1 << 24 };
@@ -30,8 +31,15 @@ struct nest_document *nest_document_derive(struct nest_document *parent)
         document->root = parent->root;
         document->cancel = parent->cancel;
         document->scripts = nest_scripts_retain(parent->scripts);
+        document->functions = nest_functions_retain(parent->functions);
     }
     return document;
+}
+
+static bool attach(struct nest_document *document)
+{
+    return nest_scripts_attach(document->scripts, document->functions, &document->problem,
+                               document->cancel, &document->answers);
 }
 
 enum nest_status nest_document_finish(struct nest_document *document, struct nest_errors *errors)
@@ -41,10 +49,15 @@ enum nest_status nest_document_finish(struct nest_document *document, struct nes
     if (status != NEST_OK) {
         return status;
     }
-    return nest_scripts_attach(document->scripts, &document->problem, document->cancel,
-                               &document->answers)
-               ? NEST_OK
-               : NEST_NO_MEMORY;
+    return attach(document) ? NEST_OK : NEST_NO_MEMORY;
+}
+
+bool nest_document_override(struct nest_document *document, struct nest_functions *functions)
+{
+    struct nest_functions *old = document->functions;
+    document->functions = nest_functions_retain(functions);
+    nest_functions_release(old);
+    return attach(document);
 }
 
 static const char *copy_text(struct nest_arena *arena, const char *text, bool *fine)
@@ -105,6 +118,7 @@ void nest_document_release(struct nest_document *document)
     while (document && atomic_fetch_sub(&document->references, 1) == 1) {
         struct nest_document *parent = document->parent;
         nest_scripts_release(document->scripts);
+        nest_functions_release(document->functions);
         nest_arena_free(&document->answers);
         nest_arena_free(&document->arena);
         free(document->file);
@@ -117,6 +131,9 @@ bool nest_document_equal(const struct nest_document *a, const struct nest_docume
 {
     if (a == b) {
         return true;
+    }
+    if (a->functions != b->functions) {
+        return false;
     }
     struct nest_strbuf left = NEST_STRBUF_INIT(SCENARIO_TEXT_MAX);
     struct nest_strbuf right = NEST_STRBUF_INIT(SCENARIO_TEXT_MAX);

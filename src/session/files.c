@@ -207,6 +207,7 @@ enum nest_status nest_session_command_of(const struct nest_session *session,
     }
     add_sets(plain, document, &scratch, out);
     add_pins(plain, document, &scratch, out);
+    nest_strbuf_add(out, document->functions ? " # without the overrides of the console" : "");
     nest_arena_free(&scratch);
     nest_document_release(plain);
     return NEST_OK;

@@ -76,9 +76,10 @@ struct nest_snapshot {
      * than problem while solving. */
     const struct nest_result *result;
     const struct nest_problem *solved;
-    struct nest_progress progress;      /* of the running solve, else the finished one's */
-    const struct nest_loss *loss;       /* what devices that are down cost; never NULL */
-    const struct nest_level_use *use;   /* [solved->cluster->levels]; NULL without a plan */
+    struct nest_progress progress;    /* of the running solve, else the finished one's */
+    const struct nest_loss *loss;     /* what devices that are down cost; never NULL */
+    const struct nest_level_use *use; /* [solved->cluster->levels]; NULL without a plan */
+    unsigned overrides; /* hooks that chunks of the console put on the scenario: bits */
     const struct nest_touched *touched; /* figures of the best plan that overrides changed; NULL
                                            without overrides */
     const struct nest_change *change;   /* to the result before; never NULL */

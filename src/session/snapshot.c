@@ -1,6 +1,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "script/home.h"
 #include "session/internal.h"
 #include "session/knob.h"
 
@@ -47,6 +48,7 @@ static void fill(const struct nest_session *session, struct held *held)
     view->problem = &held->document->problem;
     view->model = held->document->problem.model;
     view->cluster = held->document->problem.cluster;
+    view->overrides = held->document->functions ? held->document->functions->hooks : 0;
     view->change = &no_change;
     view->loss = &no_loss;
     if (answer) {

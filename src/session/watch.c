@@ -224,6 +224,10 @@ static void read_again(void *context)
             nest_session_reread(watch->session, &watch->asked, nest_strbuf_text(&watch->text),
                                 watch->text.length, cancel, &watch->fresh, &watch->errors);
     }
+    /* They are in no file. */
+    if (watch->status == NEST_OK && !nest_document_override(watch->fresh, watch->base->functions)) {
+        watch->status = NEST_NO_MEMORY;
+    }
 }
 
 /* ---- The owner's thread -------------------------------------------------------------------- */

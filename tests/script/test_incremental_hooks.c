@@ -67,7 +67,7 @@ static enum nest_status solve(struct test_scenario *scenario, struct nest_script
     struct nest_problem *problem = NEST_NEW(&scenario->arena, struct nest_problem, 1);
     assert_non_null(problem);
     *problem = scenario->problem;
-    assert_true(nest_scripts_attach(scripts, problem, NULL, &scenario->arena));
+    assert_true(nest_scripts_attach(scripts, NULL, problem, NULL, &scenario->arena));
     return solver ? nest_solver_solve(solver, problem, &options, &scenario->arena, out)
                   : nest_solve(problem, &options, &scenario->arena, out);
 }

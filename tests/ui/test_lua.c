@@ -103,6 +103,30 @@ static void edits_undo_like_any_other(void **state)
     quit(t);
 }
 
+static void overrides_act_on_what_is_shown(void **state)
+{
+    (void)state;
+    struct terminal *t = start(120, 40);
+    terminal_type(t, "s:override{compute = function(l, d) local f, b = d() return 2*f, 2*b end}\r");
+    terminal_expect(t, "overrides none → compute:  step ");
+    terminal_expect(t, "overrides: compute");
+    terminal_expect(t, "* Measured");
+    terminal_expect_solved(t);
+    terminal_type(t, "s:override{}\r");
+    terminal_expect(t, "s is the scenario");
+    terminal_expect_gone(t, " s* ");
+    terminal_keys(t, "Esc");
+    terminal_expect(t, "overrides compute → none");
+    terminal_keys(t, "u");
+    terminal_expect(t, " s* ");
+    terminal_expect(t, "overrides none → compute");
+    terminal_keys(t, "u");
+    terminal_expect_gone(t, " s* ");
+    terminal_expect_gone(t, "* Measured");
+    terminal_expect(t, "overrides compute → none");
+    quit(t);
+}
+
 static void what_hangs_is_stopped_and_the_screen_lives(void **state)
 {
     (void)state;
@@ -281,6 +305,7 @@ int main(void)
         cmocka_unit_test(the_console_fits_60_by_20),
         cmocka_unit_test(the_console_fits_120_by_40),
         cmocka_unit_test(edits_undo_like_any_other),
+        cmocka_unit_test(overrides_act_on_what_is_shown),
         cmocka_unit_test(what_hangs_is_stopped_and_the_screen_lives),
         cmocka_unit_test(typing_is_helped),
         cmocka_unit_test(pasted_text_runs_only_when_asked),

@@ -264,7 +264,8 @@ void nest_lua_view_paste(struct nest_lua_view *view, uint32_t key)
     }
 }
 
-enum nest_role nest_lua_view_describe(const struct nest_lua_view *view, struct nest_strbuf *out)
+enum nest_role nest_lua_view_describe(const struct nest_lua_view *view,
+                                      const struct nest_snapshot *snapshot, struct nest_strbuf *out)
 {
     if (view->searching) {
         nest_strbuf_printf(out, "typed before, with '%s' in it", view->search);
@@ -273,7 +274,8 @@ enum nest_role nest_lua_view_describe(const struct nest_lua_view *view, struct n
     } else if (view->back > 0) {
         nest_strbuf_printf(out, "%d more lines below", view->back);
     } else {
-        nest_strbuf_add(out, "s is the scenario");
+        nest_strbuf_add(out, snapshot->overrides ? "overrides: " : "s is the scenario");
+        nest_hooks_format(snapshot->overrides, out);
         return NEST_ROLE_DIM;
     }
     return NEST_ROLE_WARN;

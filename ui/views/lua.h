@@ -41,6 +41,8 @@ void nest_lua_view_key(struct nest_lua_view *view, uint32_t key);
 void nest_lua_view_paste(struct nest_lua_view *view, uint32_t key);
 
 /* One line on what goes on; returns the role it is said in. */
-enum nest_role nest_lua_view_describe(const struct nest_lua_view *view, struct nest_strbuf *out);
+enum nest_role nest_lua_view_describe(const struct nest_lua_view *view,
+                                      const struct nest_snapshot *snapshot,
+                                      struct nest_strbuf *out);
 
 #endif
