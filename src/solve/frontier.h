@@ -16,8 +16,7 @@ enum nest_node_level {
     NEST_NODE_FAMILY,
     NEST_NODE_DP,
     NEST_NODE_GRID,     /* pp and v */
-    NEST_NODE_SHARDING, /* zero and shard; bounded by an even split */
-    NEST_NODE_SHARP,    /* the same, bounded by what fits */
+    NEST_NODE_SHARDING, /* zero and shard */
     NEST_NODE_STRATEGY  /* dp_in: all but the span */
 };
 

@@ -203,7 +203,7 @@ static nest_ps bound_of_sharding(const struct search *s, const struct nest_node 
         return bound;
     }
     room = room_of(s, node, strategy, NEST_KNOWS_SHARDING, NEST_MEASURE_ALL);
-    return larger(bound, nest_room_even(s->bounds, room, &grid, limit));
+    return larger(bound, nest_room_sharp(s->bounds, room, &grid, limit));
 }
 
 static bool push_sharding(void *context, const struct nest_strategy *strategy)
@@ -239,14 +239,6 @@ static void sharpen(const struct search *s, enum nest_knowledge knowledge, struc
     }
 }
 
-static void sharpen_sharding(struct search *s, const struct nest_node *sharding)
-{
-    struct nest_node node = *sharding;
-    node.level = NEST_NODE_SHARP;
-    sharpen(s, NEST_KNOWS_SHARDING, &node);
-    push(s, &node);
-}
-
 static bool push_strategy(void *context, const struct nest_strategy *strategy)
 {
     struct search *s = context;
@@ -275,9 +267,6 @@ static void expand(struct search *s, const struct nest_node *node)
         expand_grid(s, node);
         break;
     case NEST_NODE_SHARDING:
-        sharpen_sharding(s, node);
-        break;
-    case NEST_NODE_SHARP:
         s->parent = *node;
         const struct nest_strategy strategy = strategy_of(s, node);
         (void)nest_space_each_order(s->space, &strategy, push_strategy, s);
