@@ -556,8 +556,16 @@ struct fitting {
     nest_ps fill;    /* least sum of the stages' loads */
     nest_ps even;    /* no stage's load can be less than this for all */
     int64_t columns; /* of the bulk, v blocks each */
+    bool spares;     /* of which the first and the last stage may lack one block each */
     struct nest_step_frame frame;
 };
+
+/* True if v chunks a stage can be dealt out with the first or the last one of all a block short. */
+static bool has_spares(const struct nest_bounds *bounds, int64_t bulk, int64_t v)
+{
+    const bool known = bounds->space->blocks == bulk;
+    return v > 1 && (!known || (bulk + 1) % v == 0 || (bulk + 2) % v == 0);
+}
 
 /* Filled in place: this is what bounding does most. */
 static void fit(const struct nest_bounds *bounds, const struct nest_room *room,
@@ -577,6 +585,7 @@ static void fit(const struct nest_bounds *bounds, const struct nest_room *room,
     const nest_ps even = (out->fill + grid->pp - 1) / grid->pp;
     out->even = even > room->largest ? even : room->largest;
     out->columns = (room->bound->bulk + v - 1) / v;
+    out->spares = has_spares(bounds, room->bound->bulk, v);
     out->frame.microbatches = room->microbatches;
     out->frame.virtual_stages = v;
     out->frame.rule.given = out->frame.rule.refused = false;
@@ -587,10 +596,10 @@ static void fit(const struct nest_bounds *bounds, const struct nest_room *room,
     }
 }
 
-/* With v chunks, the first and the last stage may lack one block of v times as many. */
-static int spare_blocks(const struct nest_grid *grid, int stage)
+/* Blocks that a stage may lack of v times its columns. */
+static int spare_blocks(const struct fitting *f, int stage)
 {
-    return grid->virtual_stages > 1 && (stage == 0 || stage == grid->pp - 1);
+    return f->spares && (stage == 0 || stage == f->grid->pp - 1);
 }
 
 /* Columns that the memory of a stage holds by one mode. */
@@ -612,7 +621,7 @@ static int64_t held(const struct fitting *f, int stage, int mode)
     memory -= stage == 0 ? room->first_state : 0;
     memory -= from_end == 1 ? room->last_state : 0;
     memory +=
-        spare_blocks(f->grid, stage) * room->state.each; /* the largest chunk is never short */
+        spare_blocks(f, stage) * room->state.each; /* the largest chunk is never short */
     if (memory < 0) {
         return 0;
     }
@@ -658,7 +667,7 @@ static int64_t done(const struct fitting *f, int stage, int mode, bool slow, nes
     if (one > NEST_PS_MAX / 2 / v) {
         return 0; /* it is endless */
     }
-    const nest_ps spare = spare_blocks(f->grid, stage) * one + v * mean->slack;
+    const nest_ps spare = spare_blocks(f, stage) * one + v * mean->slack;
     return one > 0 ? (time + spare) / (v * one) : INT32_MAX;
 }
 
@@ -743,7 +752,7 @@ static nest_ps least_tail(const struct fitting *f, int64_t columns, nest_ps b)
 {
     const int64_t v = f->grid->virtual_stages;
     const int64_t bulk = f->room->bound->bulk;
-    const int64_t most = columns * v - spare_blocks(f->grid, 0);
+    const int64_t most = columns * v - spare_blocks(f, 0);
     const int64_t layers = most < bulk ? most : bulk;
     if (layers <= 0 || f->room->traffic == 0 || f->frame.rule.given) {
         return 0;
@@ -773,7 +782,7 @@ bool nest_room_holds(const struct nest_room *room, const struct nest_grid *grid,
     struct nest_room larger = *room;
     const int64_t v = grid->virtual_stages;
     const struct fitting f = {
-        .room = &larger, .grid = grid, .columns = (room->bound->bulk + v - 1) / v};
+        .room = &larger, .grid = grid, .columns = (room->bound->bulk + v - 1) / v, .spares = v > 1};
     larger.limit += more;
     for (int m = 0; m < room->modes; m++) {
         larger.memory[m] += more;
