@@ -85,6 +85,33 @@ static int64_t most_inside(const struct nest_where *where, int64_t capacity, int
     return divided(seen, stride);
 }
 
+/* Every group is like the others, whatever is selected. */
+static bool is_regular(const struct nest_reach *reach)
+{
+    return reach->cluster.uniform && reach->cluster.selections == 0;
+}
+
+/* One divides the other. */
+static bool nested(int64_t a, int64_t b)
+{
+    return a % b == 0 || b % a == 0;
+}
+
+/* Groups of a level that a block side by side touches at the most. Where block and group divide one
+ * another every block starts at a multiple of itself or of the group, because spans and gaps are
+ * multiples of it, too. */
+static int64_t touched_by(const struct nest_reach *reach, const struct nest_level *level,
+                          int64_t block)
+{
+    if (!reach->cluster.uniform) {
+        return level->groups;
+    }
+    const int64_t touched = is_regular(reach) && nested(block, level->capacity)
+                                ? divided(block, level->capacity)
+                                : (block + level->capacity - 2) / level->capacity + 1;
+    return smaller(touched, level->groups);
+}
+
 /* Devices of the stage in the level-k group that holds most of them, at the least. */
 static int64_t fewest_inside(const struct nest_reach *reach, const struct nest_where *where, int k)
 {
@@ -93,11 +120,7 @@ static int64_t fewest_inside(const struct nest_reach *reach, const struct nest_w
     if (where->block == 0) {
         return spread;
     }
-    /* A block side by side touches no more groups than this, if none is smaller than another. */
-    const int64_t touched = reach->cluster.uniform
-                                ? (where->block + level->capacity - 2) / level->capacity + 1
-                                : level->groups;
-    const int64_t together = divided(where->block, smaller(touched, level->groups));
+    const int64_t together = divided(where->block, touched_by(reach, level, where->block));
     return spread > together ? spread : together;
 }
 
@@ -121,12 +144,6 @@ static int64_t flows_at(const struct nest_reach *reach, const struct nest_where 
     return flows > 1.0 ? (int64_t)flows : 1;
 }
 
-/* One divides the other. */
-static bool nested(int64_t a, int64_t b)
-{
-    return a % b == 0 || b % a == 0;
-}
-
 /* Blocks that consist of whole level-k groups: every block then starts at one, because spans and
  * gaps are multiples of it too, and up to level k a communicator lies as if the stage's devices
  * were numbered without gaps. Sets those levels, where strides and tiles fit the groups, and
@@ -138,8 +155,7 @@ static int set_known(const struct nest_reach *reach, const struct nest_where *wh
     int64_t inside = 1; /* members in a group of the level before */
     int k = 0;
     comm->size = 1;
-    const bool regular = cluster->uniform && cluster->selections == 0;
-    for (; k < cluster->levels && regular && where->block > 0; k++) {
+    for (; k < cluster->levels && is_regular(reach) && where->block > 0; k++) {
         const int64_t capacity = cluster->level[k].capacity;
         if (where->block % capacity != 0 || !nested(capacity, stride) ||
             !nested(capacity, stride * size) || (k > 0 && !reach->sided[1])) {
