@@ -765,6 +765,25 @@ static nest_ps least_tail(const struct fitting *f, int64_t columns, nest_ps b)
     return tail > 0 ? tail : 0;
 }
 
+/* What some stage's update must expose at the least, however the layers are divided. A stage with n
+ * of them exposes n/N of the traffic, less what its own backward hides and what the stages in front
+ * of it drain: their backward and the gradient they wait for, which is no longer than b, and no
+ * longer than 2b where b may hide transfers. The smallest maximum is that of equal values, whose
+ * sum is known. */
+static nest_ps shared_tail(const struct fitting *f, nest_ps b)
+{
+    const double stages = (double)f->grid->pp;
+    const double v = (double)f->grid->virtual_stages;
+    if (f->room->traffic == 0 || f->frame.rule.given) {
+        return 0;
+    }
+    const double drained = (v > 1.0 ? 2.0 : 1.0) * (double)b / v;
+    const double forward = (double)f->room->bound->bulk * (double)f->room->forward;
+    const double tail = ((double)f->room->traffic + f->overlap * forward) / stages -
+                        f->overlap * (double)b - drained * (stages - 1.0) / 2.0;
+    return tail > 2.0 ? (nest_ps)tail - 2 : 0;
+}
+
 static nest_ps step_with(const struct fitting *f, nest_ps b, nest_ps tail)
 {
     const struct nest_step step = {b, b > f->fill ? b : f->fill, tail};
@@ -836,7 +855,7 @@ static nest_ps most_busy(const struct fitting *f, nest_ps limit)
 /* The tail where no stage is busy for longer than b. */
 static nest_ps tail_at(const struct fitting *f, nest_ps b)
 {
-    return least_tail(f, left_to_first(f, b), b);
+    return larger(least_tail(f, left_to_first(f, b), b), shared_tail(f, b));
 }
 
 /* Least step of any b from `low` on, where b grows by a `fineness`-th at a time: between two of
@@ -866,8 +885,8 @@ static bool fits_within(const struct fitting *f, nest_ps limit)
     if (b < f->even) {
         return false;
     }
-    const int64_t left = left_to_first(f, b);
-    return left <= taken_first(f, b) && step_with(f, f->even, least_tail(f, left, b)) <= limit;
+    return left_to_first(f, b) <= taken_first(f, b) &&
+           step_with(f, f->even, tail_at(f, b)) <= limit;
 }
 
 /* The least b for which there is room, to a thousandth; never more than it. Where times are so long

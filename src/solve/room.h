@@ -8,10 +8,11 @@
  *        recompute mode; all stages together must hold the bulk;
  *   e    is at least the first stage's sync, and that stage holds what the others have no room for:
  *        traffic is concave in the parameters, so n of N layers cause n/N of the bulk's at least,
- *        of which overlap * bw hides, and bw <= b - (forward of those layers).
+ *        of which overlap * bw hides, and bw <= b - (forward of those layers). And the largest of
+ *        all stages' tails is at least what it is when all are equal.
  *
- * More b makes room and hides more, so what must hold for the largest b within the limit holds for
- * every smaller one. */
+ * More b makes room and hides more: the pipeline grows with b, and the tail falls. Between two
+ * values of b a step is at least the pipeline of the smaller one and the tail of the larger. */
 #ifndef NEST_SOLVE_ROOM_H
 #define NEST_SOLVE_ROOM_H
 
