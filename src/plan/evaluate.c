@@ -15,8 +15,8 @@ struct priced {
 struct evaluation {
     const struct nest_problem *problem;
     const struct nest_plan *plan;
-    struct nest_arena *arena;
-    struct priced *tables; /* [stages] at most */
+    struct nest_arena *arena; /* of the evaluation alone */
+    struct priced *tables;    /* [stages] at most */
     int count;
     const struct priced **of; /* [stages] the table of each stage */
     int *cut;                 /* [stages] of a graph: the cut behind each stage */
@@ -148,9 +148,8 @@ static bool price_stages(struct evaluation *e, struct nest_prediction *out)
     const int stages = e->plan->stages;
     e->tables = NEST_NEW(e->arena, struct priced, stages);
     e->of = NEST_NEW(e->arena, const struct priced *, stages);
-    out->stage = NEST_NEW(e->arena, struct nest_stage_cost, stages);
     e->cut = NEST_NEW(e->arena, int, stages);
-    if (!e->tables || !e->of || !out->stage || !e->cut) {
+    if (!e->tables || !e->of || !e->cut) {
         return false;
     }
     if (e->problem->model->cuts && e->plan->strategy.virtual_stages == 1) {
@@ -317,12 +316,12 @@ static void rate(const struct nest_problem *problem, const struct nest_plan *pla
     p->mfu = peak > 0.0 ? p->tflops_per_device * 1e12 / peak : 0.0;
 }
 
-bool nest_plan_evaluate(const struct nest_problem *problem, const struct nest_plan *plan,
-                        struct nest_arena *arena, struct nest_prediction *out)
+/* Fills out, whose stages have their place. */
+static bool predict(struct evaluation *e, struct nest_prediction *out)
 {
-    struct evaluation e = {.problem = problem, .plan = plan, .arena = arena};
-    *out = (struct nest_prediction){.stages = plan->stages, .memory_limit = problem->memory_limit};
-    if (!price_stages(&e, out)) {
+    const struct nest_problem *problem = e->problem;
+    const struct nest_plan *plan = e->plan;
+    if (!price_stages(e, out)) {
         return false;
     }
     find_extremes(out);
@@ -332,7 +331,7 @@ bool nest_plan_evaluate(const struct nest_problem *problem, const struct nest_pl
         const nest_ps tail = nest_step_tail(&frame.rule, &out->stage[i], i == 0);
         step = nest_step_prepend(&out->stage[i], tail, step, plan->strategy.virtual_stages);
     }
-    const nest_ps tied = plan->stages > 1 ? e.of[0]->table.tied_time : 0;
+    const nest_ps tied = plan->stages > 1 ? e->of[0]->table.tied_time : 0;
     out->pipeline = nest_step_pipeline(&frame, step);
     out->tail = nest_step_ending(&frame, step);
     out->step = nest_step_time(&frame, step, tied);
@@ -340,4 +339,16 @@ bool nest_plan_evaluate(const struct nest_problem *problem, const struct nest_pl
     break_down(&frame, step.tail, out);
     rate(problem, plan, out);
     return true;
+}
+
+bool nest_plan_evaluate(const struct nest_problem *problem, const struct nest_plan *plan,
+                        struct nest_arena *arena, struct nest_prediction *out)
+{
+    struct nest_arena scratch = NEST_ARENA_INIT;
+    struct evaluation e = {.problem = problem, .plan = plan, .arena = &scratch};
+    *out = (struct nest_prediction){.stages = plan->stages, .memory_limit = problem->memory_limit};
+    out->stage = NEST_NEW(arena, struct nest_stage_cost, plan->stages);
+    const bool predicted = out->stage && predict(&e, out);
+    nest_arena_free(&scratch);
+    return predicted;
 }
