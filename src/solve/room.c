@@ -620,8 +620,7 @@ static int64_t held(const struct fitting *f, int stage, int mode)
     }
     memory -= stage == 0 ? room->first_state : 0;
     memory -= from_end == 1 ? room->last_state : 0;
-    memory +=
-        spare_blocks(f, stage) * room->state.each; /* the largest chunk is never short */
+    memory += spare_blocks(f, stage) * room->state.each; /* the largest chunk is never short */
     if (memory < 0) {
         return 0;
     }
@@ -769,7 +768,7 @@ static nest_ps least_tail(const struct fitting *f, int64_t columns, nest_ps b)
  * of them exposes n/N of the traffic, less what its own backward hides and what the stages in front
  * of it drain: their backward and the gradient they wait for, which is no longer than b, and no
  * longer than 2b where b may hide transfers. The smallest maximum is that of equal values, whose
- * sum is known. */
+ * sum is known. Unlike layers may fall short of their share. */
 static nest_ps shared_tail(const struct fitting *f, nest_ps b)
 {
     const double stages = (double)f->grid->pp;
@@ -777,10 +776,12 @@ static nest_ps shared_tail(const struct fitting *f, nest_ps b)
     if (f->room->traffic == 0 || f->frame.rule.given) {
         return 0;
     }
+    const double bulk = (double)f->room->bound->bulk;
     const double drained = (v > 1.0 ? 2.0 : 1.0) * (double)b / v;
-    const double forward = (double)f->room->bound->bulk * (double)f->room->forward;
-    const double tail = ((double)f->room->traffic + f->overlap * forward) / stages -
-                        f->overlap * (double)b - drained * (stages - 1.0) / 2.0;
+    const double forward = bulk * (double)f->room->forward.each;
+    const double backward = (double)b + v * (double)f->room->forward.slack;
+    const double tail = (double)f->room->traffic * (1.0 / stages - v * f->room->unsent / bulk) +
+                        f->overlap * (forward / stages - backward) - drained * (stages - 1.0) / 2.0;
     return tail > 2.0 ? (nest_ps)tail - 2 : 0;
 }
 
