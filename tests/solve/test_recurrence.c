@@ -15,6 +15,7 @@
 #include "plan/plan.h"
 #include "solve/recurrence.h"
 #include "support/cluster.h"
+#include "support/places.h"
 #include "support/seed.h"
 
 enum { LAYERS_MAX = 7, STAGES_MAX = 4, PHASES = 3, WIDTHS_MAX = 2, ZEROS_MAX = 2 };
@@ -481,21 +482,6 @@ static void each_split(struct brute *b, int i, const int *level)
     }
 }
 
-/* True if some group of some level starts at p, or p is the cluster's end. */
-static bool is_boundary(const struct nest_cluster *cluster, int level, int64_t p)
-{
-    return p == 0 || p == cluster->devices ||
-           nest_cluster_group(cluster, level, p) != nest_cluster_group(cluster, level, p - 1);
-}
-
-static int64_t at_or_before(const struct nest_cluster *cluster, int level, int64_t p)
-{
-    while (!is_boundary(cluster, level, p)) {
-        p--;
-    }
-    return p;
-}
-
 /* Places the stages from the last one on. Ends that several levels share are tried once. */
 static void each_place(struct brute *b, int i)
 {
@@ -516,7 +502,7 @@ static void each_place(struct brute *b, int i)
     for (b->width[i] = 0; b->width[i] < in->widths; b->width[i]++) {
         int64_t tried = -1;
         for (int m = -1; m < in->cluster.levels; m++) {
-            const int64_t end = m < 0 ? start : at_or_before(&in->cluster, m, start);
+            const int64_t end = test_place_end(&in->cluster, m, start);
             b->x[i] = end - block(in, b->width[i]);
             if (b->x[i] >= 0 && end != tried) {
                 each_place(b, i - 1);
@@ -526,47 +512,15 @@ static void each_place(struct brute *b, int i)
     }
 }
 
-static bool sums_to(const struct instance *in, int stages, int64_t sum)
-{
-    if (stages == 0) {
-        return sum == 0;
-    }
-    for (int w = 0; w < in->widths; w++) {
-        if (sum >= block(in, w) && sums_to(in, stages - 1, sum - block(in, w))) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* K is a sum of block widths, or such a sum rounded up to a group boundary. */
-static bool is_span(const struct instance *in, int64_t span)
-{
-    for (int64_t sum = 1; sum <= span; sum++) {
-        if (!sums_to(in, in->stages, sum)) {
-            continue;
-        }
-        if (sum == span) {
-            return true;
-        }
-        for (int m = 0; m < in->cluster.levels; m++) {
-            int64_t up = sum;
-            while (!is_boundary(&in->cluster, m, up)) {
-                up++;
-            }
-            if (up == span) {
-                return true;
-            }
-        }
-    }
-    return false;
-}
-
 static struct answer enumerate(struct instance *in, int64_t *plans)
 {
     struct brute b = {.in = in};
+    int64_t blocks[WIDTHS_MAX];
+    for (int w = 0; w < in->widths; w++) {
+        blocks[w] = block(in, w);
+    }
     for (b.span = 1; b.span * in->strategy.dp_out <= in->cluster.devices; b.span++) {
-        if (is_span(in, b.span)) {
+        if (test_place_is_span(&in->cluster, in->stages, in->widths, blocks, b.span)) {
             each_place(&b, in->stages - 1);
         }
     }

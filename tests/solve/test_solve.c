@@ -12,9 +12,10 @@
 
 #include "plan/rules.h"
 #include "solve/solve.h"
+#include "support/places.h"
 #include "support/small_problem.h"
 
-enum { STAGES_MAX = 8, CHUNKS_MAX = 8, GRAPH_MAX = 16 };
+enum { STAGES_MAX = 8, CHUNKS_MAX = 8, GRAPH_MAX = 16, WIDTHS_MAX = 8 };
 
 /* The plan being tried and the best so far. */
 struct brute {
@@ -26,9 +27,9 @@ struct brute {
     struct nest_range range[STAGES_MAX][GRAPH_MAX];
     int stage_of[GRAPH_MAX]; /* of a layer, in a graph */
     int widths;
-    int64_t width[8];
+    int64_t width[WIDTHS_MAX];
     int candidates; /* widths before legality */
-    int64_t candidate[8];
+    int64_t candidate[WIDTHS_MAX];
     bool found;
     struct nest_plan best;
     nest_ps step;
@@ -199,12 +200,6 @@ static const struct nest_cluster *selected(const struct brute *b)
     return nest_cluster_selected(b->problem->cluster, b->plan.strategy.selection);
 }
 
-static bool starts_group(const struct nest_cluster *cluster, int level, int64_t p)
-{
-    return p == 0 || p == cluster->devices ||
-           nest_cluster_group(cluster, level, p) != nest_cluster_group(cluster, level, p - 1);
-}
-
 static void each_place(struct brute *b, int i, const int *zeros)
 {
     const struct nest_strategy *s = &b->plan.strategy;
@@ -224,10 +219,7 @@ static void each_place(struct brute *b, int i, const int *zeros)
         b->stage[i].tp = b->width[w];
         int64_t tried = -1;
         for (int m = -1; m < selected(b)->levels; m++) {
-            int64_t end = start;
-            while (m >= 0 && !starts_group(selected(b), m, end)) {
-                end--;
-            }
+            const int64_t end = test_place_end(selected(b), m, start);
             b->stage[i].first_device = end - b->width[w] * s->cp * s->dp_in;
             if (end != tried && b->stage[i].first_device >= 0) {
                 each_place(b, i - 1, zeros);
@@ -237,48 +229,20 @@ static void each_place(struct brute *b, int i, const int *zeros)
     }
 }
 
-static bool sums_to(const struct brute *b, int stages, int64_t sum)
-{
-    bool any = stages == 0 && sum == 0;
-    for (int w = 0; stages > 0 && w < b->widths; w++) {
-        const int64_t block = b->width[w] * b->plan.strategy.cp * b->plan.strategy.dp_in;
-        any = any || (sum >= block && sums_to(b, stages - 1, sum - block));
-    }
-    return any;
-}
-
-static bool is_span(const struct brute *b, int64_t span)
-{
-    const struct nest_cluster *cluster = selected(b);
-    for (int64_t sum = 1; sum <= span; sum++) {
-        if (!sums_to(b, b->plan.stages, sum)) {
-            continue;
-        }
-        bool is = sum == span;
-        for (int m = 0; m < cluster->levels; m++) {
-            int64_t up = sum;
-            while (!starts_group(cluster, m, up)) {
-                up++;
-            }
-            is = is || up == span;
-        }
-        if (is) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static void each_span(struct brute *b)
 {
     struct nest_strategy *s = &b->plan.strategy;
     const int zeros[2] = {b->problem->allow_stage_zero ? 0 : s->zero,
                           b->problem->allow_stage_zero ? 3 : s->zero};
     const struct nest_strategy before = *s;
+    int64_t block[WIDTHS_MAX];
+    for (int w = 0; w < b->widths; w++) {
+        block[w] = b->width[w] * s->cp * s->dp_in;
+    }
     for (int64_t span = 1; span * before.dp_out <= selected(b)->devices; span++) {
         *s = before;
         s->span = span;
-        if (is_span(b, span)) {
+        if (test_place_is_span(selected(b), b->plan.stages, b->widths, block, span)) {
             each_place(b, b->plan.stages - 1, zeros);
         }
     }
