@@ -91,7 +91,7 @@ static void set_modes(const struct context *c, struct nest_layer_work *out)
 {
     const double everything = out->kept[NEST_RECOMPUTE_NONE] + c->dropped;
     const double boundary = out->tp_bytes / (c->strategy->sp ? (double)c->strategy->tp : 1.0);
-    const double gathered = c->strategy->sp ? out->tp_bytes : 0.0;
+    const double gathered = c->strategy->sp && c->strategy->tp > 1 ? out->tp_bytes : 0.0;
     const double live = c->peak + gathered;
     for (int r = 0; r < NEST_RECOMPUTES; r++) {
         out->kept[r] = everything;

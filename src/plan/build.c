@@ -415,6 +415,16 @@ static bool choose_selection(struct builder *b, const struct nest_plan_spec *spe
     return true;
 }
 
+/* The widest stage: without tensor parallelism anywhere there is no sequence parallelism. */
+static int64_t widest_of(const struct nest_plan_spec *spec)
+{
+    int64_t widest = spec->tp;
+    for (int i = 0; i < spec->stages; i++) {
+        widest = spec->stage[i].tp > widest ? spec->stage[i].tp : widest;
+    }
+    return widest;
+}
+
 enum nest_status nest_plan_from_spec(const struct nest_problem *problem,
                                      const struct nest_plan_spec *spec, struct nest_arena *arena,
                                      struct nest_plan *out, struct nest_errors *errors)
@@ -431,7 +441,7 @@ enum nest_status nest_plan_from_spec(const struct nest_problem *problem,
         .cp = spec->cp > 0 ? spec->cp : 1,
         .ep = spec->ep > 0 ? spec->ep : 1,
         .etp = spec->etp > 0 ? spec->etp : 1,
-        .sp = spec->sp && spec->tp > 1,
+        .sp = spec->sp && widest_of(spec) > 1,
         .micro_batch = spec->micro_batch > 0 ? spec->micro_batch : 1,
         .virtual_stages = spec->virtual_stages > 0 ? spec->virtual_stages : 1,
         .zero = spec->zero,
