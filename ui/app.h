@@ -43,6 +43,7 @@ struct nest_app {
     struct nest_whatif *whatif;           /* what other values would bring */
     char whatif_title[96];
     bool whatif_wanted; /* its window opens with the first values */
+    bool whatif_waits;  /* for the search, from whose plan it starts */
     int lesson_scroll;
     bool too_small; /* the screen, at the last drawing */
     enum nest_view view;

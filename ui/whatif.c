@@ -7,7 +7,7 @@
 #include "session/report.h"
 #include "ui/app.h"
 
-enum { BAR = 16, TEXT = 32, LINE = 256, POINTS = 32, CELL = 3 };
+enum { BAR = 16, TEXT = 32, POINTS = 32, CELL = 3 };
 
 /* A bar of so many of BAR columns. */
 static void add_bar(double share, char *out)
@@ -38,13 +38,34 @@ static nest_ps present_step(const struct nest_whatif_point *point, int count)
     return 0;
 }
 
+/* "+2.4%", or the time itself where that would read as nothing. */
+static void add_delta(const struct nest_whatif_point *point, nest_ps present, char out[TEXT])
+{
+    const double percent =
+        present > 0 ? 100.0 * (double)(point->step - present) / (double)present : 0;
+    const double move = nest_to_seconds(point->step - present);
+    char time[TEXT / 2];
+    *out = '\0';
+    if (point->present) {
+        (void)snprintf(out, TEXT, "now");
+    } else if (present > 0 && point->step == present) {
+        (void)snprintf(out, TEXT, "same");
+    } else if (present > 0 && (percent >= 0.05 || percent <= -0.05)) {
+        (void)snprintf(out, TEXT, "%+.1f%%", percent);
+    } else if (present > 0) {
+        (void)snprintf(
+            out, TEXT, "%c%s", move < 0 ? '-' : '+',
+            nest_unit_format(move < 0 ? -move : move, NEST_UNIT_SECONDS, time, sizeof time));
+    }
+}
+
 /* "50 GB/s   6.83 s  ▇▇▇▇▇▇    +2.4%  tp 2  pp 4". */
 static const char *line_of(const struct nest_whatif_point *point, int width, nest_ps most,
                            nest_ps present, struct nest_arena *arena)
 {
     char step[TEXT];
     char bar[BAR * CELL + 1];
-    char delta[TEXT] = "";
+    char delta[TEXT];
     if (!point->done) {
         return nest_arena_printf(arena, "%*s         …", width, point->text);
     }
@@ -53,14 +74,7 @@ static const char *line_of(const struct nest_whatif_point *point, int width, nes
     }
     (void)nest_unit_format(nest_to_seconds(point->step), NEST_UNIT_SECONDS, step, sizeof step);
     add_bar((double)point->step / (double)most, bar);
-    if (point->present) {
-        (void)snprintf(delta, sizeof delta, "now");
-    } else if (point->step == present) {
-        (void)snprintf(delta, sizeof delta, "same");
-    } else if (present > 0) {
-        (void)snprintf(delta, sizeof delta, "%+.1f%%",
-                       100.0 * (double)(point->step - present) / (double)present);
-    }
+    add_delta(point, present, delta);
     return nest_arena_printf(arena, "%*s  %8s  %s %8s  %s", width, point->text, step, bar, delta,
                              point->plan);
 }
@@ -101,6 +115,11 @@ void nest_app_ask_whatif(struct nest_app *app)
     struct nest_arena arena = NEST_ARENA_INIT;
     struct nest_errors errors;
     nest_errors_init(&errors, &arena);
+    app->whatif_waits = app->snapshot->solving;
+    if (app->whatif_waits) {
+        nest_app_say(app, NEST_ROLE_DIM, "once the search is done …");
+        return;
+    }
     if (knob &&
         nest_app_report(app, nest_whatif_start(app->whatif, knob->path, &errors), &errors)) {
         (void)snprintf(app->knob_path, sizeof app->knob_path, "%s", knob->path);
@@ -114,6 +133,13 @@ void nest_app_ask_whatif(struct nest_app *app)
 
 bool nest_app_collect_whatif(struct nest_app *app)
 {
+    if (app->whatif_waits && !app->snapshot->solving) {
+        app->whatif_waits = false;
+        app->message[0] = '\0';
+        if (app->popup.kind == NEST_POPUP_NONE && app->asking == NEST_ASKING_NOTHING) {
+            nest_app_ask_whatif(app);
+        }
+    }
     if (!nest_whatif_collect(app->whatif)) {
         return false;
     }

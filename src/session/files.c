@@ -140,6 +140,20 @@ static void add_option(struct nest_strbuf *out, const char *option, const char *
     add_quoted(out, value);
 }
 
+/* Whether the path was edited; what a script made of its knobs differs as well, but follows. */
+static bool is_edited(const struct nest_scenario_spec *scenario, const char *path)
+{
+    static const char *const built[] = {"model.", "cluster.", "device."};
+    bool edited = true;
+    for (size_t i = 0; i < sizeof built / sizeof built[0]; i++) {
+        edited &= strncmp(path, built[i], strlen(built[i])) != 0;
+    }
+    for (int i = 0; i < scenario->edits && !edited; i++) {
+        edited = strcmp(scenario->edit[i].path, path) == 0;
+    }
+    return edited;
+}
+
 static void add_sets(const struct nest_document *plain, const struct nest_document *document,
                      struct nest_arena *scratch, struct nest_strbuf *out)
 {
@@ -147,7 +161,7 @@ static void add_sets(const struct nest_document *plain, const struct nest_docume
     for (; path && *path; path++) {
         const char *was = nest_get(&plain->scenario, *path, scratch);
         const char *is = nest_get(&document->scenario, *path, scratch);
-        if (is && (!was || strcmp(was, is) != 0)) {
+        if (is && (!was || strcmp(was, is) != 0) && is_edited(&document->scenario, *path)) {
             const char *set = nest_arena_printf(scratch, "%s=%s", *path, is);
             add_option(out, "--set", set ? set : "");
         }

@@ -267,6 +267,7 @@ static void the_command_line_waits_for_its_script(void **state)
     const char *told = nest_maker_line(world.maker);
     assert_non_null(told);
     assert_non_null(strstr(told, "--set cluster.racks=4"));
+    assert_null(strstr(told, "fanout")); /* it follows from the racks */
     assert_null(nest_maker_line(world.maker));
     nest_strbuf_free(&line);
     close_world(&world);

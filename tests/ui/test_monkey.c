@@ -27,7 +27,7 @@ static const char *const keys[] = {
     "C-r",  "h",    "j",       "k",         "l",      "H",       "L",   "g",     "G",     "/",
     "n",    "N",    "?",       "F1",        ":",      "1",       "2",   "8",     ".",     "x",
     "m",    "c",    "C-l",     "Backspace", "Del",    "a",       "C-u", "C-d",   "F2",    "F3",
-    "F5",   "C-j",  "A-Enter", "(",         "_",
+    "F5",   "C-j",  "A-Enter", "(",         "_",      "w",       "3",   ">",     "<",
 };
 
 static void step(struct terminal *t, uint64_t *random, int *width, int *height)
@@ -70,7 +70,7 @@ static void anything_goes(void **state)
         }
         /* Whatever is open: leave it, enlarge, and the view is back. */
         terminal_resize(t, 120, 40);
-        terminal_keys(t, "Esc Esc Esc");
+        terminal_keys(t, "Esc Esc Esc Esc");
         terminal_type(t, "n");
         terminal_expect(t, "CLUSTER");
         terminal_expect(t, "? help");

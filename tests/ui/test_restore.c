@@ -100,6 +100,41 @@ static void a_signal_ends_even_a_question(void **state)
     expect_restored(t);
 }
 
+static struct terminal *start_endless(void)
+{
+    struct terminal *t = terminal_start(&(struct terminal_options){
+        .width = 80,
+        .height = 24,
+        .arguments = "--model llama3-8b --cluster hgx-h100-8 --script tests/ui/data/endless.lua"});
+    terminal_expect(t, "solving");
+    return t;
+}
+
+/* Inside a hook of the search, too. */
+static void a_search_keeps_nobody(void **state)
+{
+    (void)state;
+    static const int numbers[] = {SIGTERM, SIGINT, SIGHUP};
+    struct terminal *t = start_endless();
+    terminal_keys(t, "C-c");
+    terminal_expect(t, "stopped");
+    terminal_type(t, ":set seq 4096\r");
+    terminal_expect(t, "seq 4096");
+    terminal_type(t, ":q!\r");
+    assert_int_equal(terminal_end(t), 0);
+    expect_restored(t);
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        t = start_endless();
+        terminal_signal(t, numbers[i]);
+        assert_int_equal(terminal_end(t), 128 + numbers[i]);
+        expect_restored(t);
+    }
+    t = start_endless();
+    terminal_keys(t, "q");
+    assert_int_equal(terminal_end(t), 0);
+    expect_restored(t);
+}
+
 static void crashes_restore_and_still_crash(void **state)
 {
     (void)state;
@@ -138,6 +173,7 @@ int main(void)
         cmocka_unit_test(ordinary_signals_end_in_order),
         cmocka_unit_test(frames_are_marked_where_the_terminal_may_know),
         cmocka_unit_test(a_signal_ends_even_a_question),
+        cmocka_unit_test(a_search_keeps_nobody),
         cmocka_unit_test(crashes_restore_and_still_crash),
         cmocka_unit_test(a_terminal_that_cannot_is_told_so),
     };
