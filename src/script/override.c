@@ -180,7 +180,7 @@ static const struct nest_hook_answer *ask_source(struct nest_override_run *run,
     if (known) {
         return known;
     }
-    struct nest_reads reads;
+    struct nest_reads reads = {.set = 0};
     if (question->hook == NEST_HOOK_COLLECTIVE) {
         ask_collective(run, question, &reads);
     } else {

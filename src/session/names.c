@@ -56,14 +56,11 @@ const char **nest_session_files(const char *start, struct nest_arena *arena)
 
 /* ---- Paths ---- */
 
-/* "cluster.spine.bandwidth" has the short form "spine.bandwidth", any other its last word. */
+/* What nest_set takes for it where nothing else is called so: "spine.bandwidth", "global_batch". */
 static const char *short_form(const char *path)
 {
-    static const char cluster[] = "cluster.";
-    const char *last = strrchr(path, '.');
-    return strncmp(path, cluster, sizeof cluster - 1) == 0 ? path + sizeof cluster - 1
-           : last                                          ? last + 1
-                                                           : path;
+    const char *dot = strchr(path, '.');
+    return dot ? dot + 1 : path;
 }
 
 static bool is_unique(const char *const *path, int count, const char *word)
@@ -86,7 +83,9 @@ const char **nest_session_paths(const struct nest_snapshot *snapshot, struct nes
     int length = 0;
     for (int i = 0; i < count && paths; i++) {
         paths[length++] = full[i];
-        if (is_unique((const char *const *)full, count, short_form(full[i]))) {
+        /* `memory` alone is the limit, see input/set.c. */
+        if (is_unique((const char *const *)full, count, short_form(full[i])) ||
+            strcmp(full[i], "limits.memory") == 0) {
             paths[length++] = short_form(full[i]);
         }
     }

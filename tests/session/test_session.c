@@ -412,6 +412,35 @@ static void exchanging_the_cluster_keeps_the_rest(void **state)
     test_session_close(&world);
 }
 
+/* Whatever is offered for completion can be set, and the limit by its short name. */
+static void every_path_that_is_offered_can_be_read(void **state)
+{
+    (void)state;
+    struct test_session world;
+    struct nest_arena arena = NEST_ARENA_INIT;
+    test_session_open_small(&world);
+    const struct nest_snapshot *s = nest_session_snapshot(world.session);
+    const char **path = nest_session_paths(s, &arena);
+    int limits = 0;
+    for (; path && *path; path++) {
+        limits += strcmp(*path, "memory") == 0;
+        nest_errors_init(&world.errors, &world.arena);
+        if (nest_session_set(world.session, *path, "1", &world.errors) == NEST_OK) {
+            (void)nest_session_undo(world.session);
+        }
+        for (size_t i = 0; i < world.errors.count; i++) {
+            const char *message = world.errors.item[i].message;
+            if (strstr(message, "is ambiguous") || strstr(message, "there is no '")) {
+                fail_msg("%s: %s", *path, message);
+            }
+        }
+    }
+    assert_int_equal(limits, 1);
+    nest_snapshot_release(s);
+    nest_arena_free(&arena);
+    test_session_close(&world);
+}
+
 /* Hundreds of thousands of percent are read by nobody. */
 static void large_differences_are_told_as_factors(void **state)
 {
@@ -450,6 +479,7 @@ int main(void)
         cmocka_unit_test(the_descriptor_tells_of_news),
         cmocka_unit_test(the_command_line_gives_the_same_plan),
         cmocka_unit_test(exchanging_the_cluster_keeps_the_rest),
+        cmocka_unit_test(every_path_that_is_offered_can_be_read),
         cmocka_unit_test(large_differences_are_told_as_factors),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

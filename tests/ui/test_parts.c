@@ -364,15 +364,18 @@ static void figures_of_other_values_are_told_from_new_ones(void **state)
     struct nest_hotspots hotspots = {0};
     struct nest_plan_view view;
     static const struct {
-        bool stale, solving, cancelled;
+        bool other, solving, cancelled, stale;
+        double seconds;
         const char *title;
-    } cases[] = {{false, false, false, " step "},
-                 {true, true, false, "searching ... - before: step "},
-                 {true, false, true, "stopped - before: step "}};
+    } cases[] = {{false, false, false, false, 0.1, " step "},
+                 {true, true, false, false, 0.01, " step "},
+                 {true, true, false, true, 0.2, "searching ... - before: step "},
+                 {true, false, true, true, 0.01, "stopped - before: step "}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         passing.solving = cases[i].solving;
         passing.cancelled = cases[i].cancelled;
-        passing.solved = cases[i].stale ? &other : settled->problem;
+        passing.progress.seconds = cases[i].seconds;
+        passing.solved = cases[i].other ? &other : settled->problem;
         assert_true(nest_canvas_resize(&canvas, 120, 30));
         nest_canvas_clear(&canvas);
         nest_plan_view_init(&view);

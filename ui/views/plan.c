@@ -9,7 +9,10 @@ void nest_plan_view_init(struct nest_plan_view *view)
 
 bool nest_plan_is_stale(const struct nest_snapshot *snapshot)
 {
-    return snapshot->result && !snapshot->provisional && snapshot->solved != snapshot->problem;
+    /* What is over before an eye could tell would only flicker. */
+    const bool lasts = !snapshot->solving || snapshot->progress.seconds >= 0.15;
+    return snapshot->result && !snapshot->provisional && snapshot->solved != snapshot->problem &&
+           lasts;
 }
 
 const struct nest_solution *nest_plan_best(const struct nest_snapshot *snapshot)

@@ -22,8 +22,8 @@ const struct nest_plan *nest_plan_seated(const struct nest_snapshot *snapshot);
 
 const struct nest_solution *nest_plan_best(const struct nest_snapshot *snapshot);
 
-/* Whether the figures are those of values that were there before: another model's, for example,
- * whose plan is none for this one. */
+/* Whether the figures are those of values that were there before, for longer than a moment: another
+ * model's, for example, whose plan is none for this one. */
 bool nest_plan_is_stale(const struct nest_snapshot *snapshot);
 
 /* The knob of a kind: level for the first three kinds, else the index within the kind. */
