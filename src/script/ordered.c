@@ -64,7 +64,7 @@ void nest_ordered_keys(lua_State *L, int index)
         lua_pop(L, 1);
     }
     qsort(key, (size_t)count, sizeof(*key), compare_keys);
-    lua_createtable(L, count, 0);
+    lua_newtable(L); /* grows by itself: no size that the allocator takes for keys */
     for (int i = 0; i < count; i++) {
         lua_rawgeti(L, found, key[i].position);
         lua_rawseti(L, -2, i + 1);

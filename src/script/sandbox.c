@@ -20,9 +20,12 @@ struct nest_sandbox {
     lua_State *L;
     struct nest_sandbox_options options;
     size_t used;
-    bool refused;   /* the allocator said no in this run */
-    bool scattered; /* because of a table's keys */
-    int depth;      /* of nested runs */
+    bool refused;    /* the allocator said no in this run */
+    bool scattered;  /* because of a table's keys */
+    size_t userdata; /* bytes of the last one made while the libraries were opened … */
+    size_t box;      /* … and of what a string buffer is made behind; 0: not known yet */
+    bool boxed;      /* nothing was made since but small things */
+    int depth;       /* of nested runs */
     int64_t instructions;
     size_t printed;
     double deadline;
@@ -55,14 +58,31 @@ struct nest_sandbox *nest_sandbox_of(lua_State *L)
 /* Whether a new block is the hash part of a table with too many keys. Growing it is one step, and
  * keys that a script chose to collide make that step quadratic: 2 s for what is allowed here, and
  * four times as much for twice the keys. Lua 5.4 allocates it without a type tag, as a power of two
- * of nodes (value, two tags, next and key), which else only a string buffer of that very size is.
- */
+ * of nodes (value, two tags, next and key). A list made at once of that very size is taken for one;
+ * a string buffer is not, for it is made right behind the userdata that owns it. */
 static bool is_too_scattered(size_t tag, size_t size)
 {
     enum { NODE = 24 };
     const size_t nodes = size / NODE;
     return sizeof(void *) == 8 && tag == 0 && size % NODE == 0 && nodes > NEST_SANDBOX_KEYS_MAX &&
            (nodes & (nodes - 1)) == 0;
+}
+
+/* Whether a new block is a string buffer: notes what is made. */
+static bool is_buffer(struct nest_sandbox *sandbox, size_t tag, size_t size)
+{
+    enum { SMALL = 1024 /* no buffer; calls take such blocks in between */ };
+    if (tag == LUA_TUSERDATA) {
+        sandbox->userdata = size;
+        sandbox->boxed = size == sandbox->box;
+    } else if (tag != 0) {
+        sandbox->boxed = false;
+    } else if (size > SMALL) {
+        const bool boxed = sandbox->boxed;
+        sandbox->boxed = false;
+        return boxed;
+    }
+    return false;
 }
 
 /* With ptr NULL, osize is a type tag and no size. Freeing and shrinking never fail. */
@@ -79,7 +99,7 @@ static void *allocate(void *context, void *ptr, size_t osize, size_t nsize)
         sandbox->refused = true;
         return NULL;
     }
-    if (!ptr && is_too_scattered(osize, nsize)) {
+    if (!ptr && !is_buffer(sandbox, osize, nsize) && is_too_scattered(osize, nsize)) {
         sandbox->refused = sandbox->scattered = true;
         return NULL;
     }
@@ -424,6 +444,10 @@ static int open_library(lua_State *L)
 {
     const struct nest_sandbox_options *options = lua_touserdata(L, 1);
     nest_library_open_lua(L, options->seed, options->unsafe);
+    luaL_Buffer buffer;
+    (void)luaL_buffinitsize(L, &buffer, 2 * LUAL_BUFFERSIZE);
+    nest_sandbox_of(L)->box = nest_sandbox_of(L)->userdata;
+    luaL_pushresultsize(&buffer, 0);
     return 0;
 }
 

@@ -158,6 +158,73 @@ static void test_hostile_scripts_end_cleanly(void **state)
     assert_int_equal(failed, 0);
 }
 
+/* A string may be as large as the budget allows, whatever its size; a table's keys may not. */
+static void test_strings_of_all_sizes(void **state)
+{
+    (void)state;
+    static const char *const make[] = {
+        "('x'):rep(n)",
+        "('ab'):rep(n // 2) .. ('c'):rep(n % 2)",
+        "big:sub(1, n):upper()",
+        "big:sub(1, n):reverse()",
+        "big:sub(1, n):lower()",
+        "table.concat({big:sub(1, n)})",
+        "('%s'):format(big:sub(1, n))",
+        "('^' .. big:sub(2, n)):gsub('^%^', 'x')",
+    };
+    struct nest_arena arena = NEST_ARENA_INIT;
+    struct nest_errors errors;
+    nest_errors_init(&errors, &arena);
+    for (size_t i = 0; i < sizeof make / sizeof make[0]; i++) {
+        struct nest_sandbox *sandbox =
+            open_sandbox((struct nest_sandbox_options){.limits = {.memory = (size_t)128 << 20,
+                                                                  .instructions = 100000000,
+                                                                  .seconds = 60.0,
+                                                                  .output = 65536}});
+        char program[1024];
+        snprintf(program, sizeof program,
+                 "local big = ('x'):rep(13 << 20)\n"
+                 "for _, unit in ipairs {1, 3, 24, 3 << 10} do\n"
+                 "  for k = 0, 23 do\n"
+                 "    for d = -1, 1 do\n"
+                 "      local n = (unit << k) + d\n"
+                 "      if n > 1 << 19 and n <= #big then assert(#(%s) == n, n) end\n"
+                 "    end\n"
+                 "  end\n"
+                 "end\n",
+                 make[i]);
+        const enum nest_status status = run_text(sandbox, program, &errors);
+        if (status != NEST_OK) {
+            fail_msg("%s: %s", make[i], errors.item[0].message);
+        }
+        nest_sandbox_close(sandbox);
+    }
+    nest_arena_free(&arena);
+}
+
+/* Lists are no keys, in whatever way they are walked. */
+static void test_lists_of_all_sizes(void **state)
+{
+    (void)state;
+    struct nest_arena arena = NEST_ARENA_INIT;
+    struct nest_errors errors;
+    nest_errors_init(&errors, &arena);
+    struct nest_sandbox *sandbox =
+        open_sandbox((struct nest_sandbox_options){.limits = NEST_SANDBOX_BUILDER});
+    const enum nest_status status =
+        run_text(sandbox,
+                 "for _, n in ipairs {65536, 65537, 98304, 131072, 196608, 196609} do\n"
+                 "  local t = {} for i = 1, n do t[i] = i end\n"
+                 "  local last for k, v in pairs(t) do last = k end\n"
+                 "  assert(last == n)\n"
+                 "end",
+                 &errors);
+    assert_string_equal(errors.count ? errors.item[0].message : "", "");
+    assert_int_equal(status, NEST_OK);
+    nest_sandbox_close(sandbox);
+    nest_arena_free(&arena);
+}
+
 static void test_faults_show_the_line(void **state)
 {
     (void)state;
@@ -280,6 +347,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_hostile_scripts_end_cleanly),
+        cmocka_unit_test(test_strings_of_all_sizes),
+        cmocka_unit_test(test_lists_of_all_sizes),
         cmocka_unit_test(test_faults_show_the_line),
         cmocka_unit_test(test_cancel_stops_without_a_fault),
         cmocka_unit_test(test_same_input_same_output),
