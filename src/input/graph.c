@@ -493,7 +493,8 @@ static void note_planes(const struct work *w, const struct nest_level_spec *leve
 static bool fill_level(struct work *w, const int *order, int l, struct nest_cluster_spec *out)
 {
     struct nest_level_spec *level = &out->level[l];
-    const char *name = nest_arena_printf(w->arena, "level%d", l);
+    const char *name =
+        l < w->graph->names ? w->graph->name[l] : nest_arena_printf(w->arena, "level%d", l);
     if (!name) {
         return false;
     }

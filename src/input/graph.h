@@ -24,6 +24,8 @@ struct nest_graph {
     int nodes;   /* with switches */
     int links;
     const struct nest_graph_link *link;
+    int names; /* of levels, innermost first; those beyond are called level0, level1 … */
+    const char *const *name;
 };
 
 /* Fills levels and notes of out and, if order is not NULL, order[devices]: which node each device

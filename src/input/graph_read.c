@@ -262,19 +262,30 @@ static bool read_links(struct graph_reader *r, const struct nest_node *node)
     return good;
 }
 
-/* Names for the levels, innermost first; more than there are levels is a fault. */
-static void name_levels(struct graph_reader *r, const struct nest_node *names,
-                        struct nest_cluster_spec *out)
+/* Names for the levels, innermost first; false when they are none. */
+static bool read_level_names(struct graph_reader *r, const struct nest_node *names)
 {
-    if (names->kind != NEST_NODE_SEQUENCE || names->count != out->levels) {
+    const int count = names->kind == NEST_NODE_SEQUENCE ? (int)names->count : 0;
+    const char **name = NEST_NEW(r->fields->arena, const char *, count + 1);
+    const struct nest_node *child = names->first;
+    for (int l = 0; name && l < count; l++, child = child->next) {
+        if (!nest_node_text(r->fields, child, &name[l])) {
+            return false;
+        }
+    }
+    r->graph.name = name;
+    r->graph.names = name ? count : 0;
+    return name != NULL;
+}
+
+/* As many as there are levels. */
+static void check_level_names(struct graph_reader *r, const struct nest_node *names,
+                              const struct nest_cluster_spec *out)
+{
+    if (names->kind != NEST_NODE_SEQUENCE || r->graph.names != out->levels) {
         nest_node_fault(r->fields, names, "one name for each level, innermost first",
                         "the graph becomes %d %s", out->levels,
                         out->levels == 1 ? "level" : "levels");
-        return;
-    }
-    int l = 0;
-    for (const struct nest_node *child = names->first; child; child = child->next) {
-        (void)nest_node_text(r->fields, child, &out->level[l++].name);
     }
 }
 
@@ -282,6 +293,10 @@ static void become_levels(struct graph_reader *r, const struct nest_node *node,
                           struct nest_cluster_spec *out)
 {
     int lost = 0;
+    const struct nest_node *names = nest_node_get(node, "names");
+    if (names && !read_level_names(r, names)) {
+        return;
+    }
     const enum nest_status status =
         nest_graph_levels(&r->graph, r->fields->arena, out, NULL, &lost);
     if (status == NEST_NO) {
@@ -298,9 +313,8 @@ static void become_levels(struct graph_reader *r, const struct nest_node *node,
     for (int l = 0; l < out->levels; l++) {
         out->level[l].mark = node->mark;
     }
-    const struct nest_node *names = nest_node_get(node, "names");
     if (status == NEST_OK && names) {
-        name_levels(r, names, out);
+        check_level_names(r, names, out);
     }
 }
 

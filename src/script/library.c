@@ -113,6 +113,7 @@ static int base_collectgarbage(lua_State *L)
 
 static int base_load(lua_State *L)
 {
+    lua_settop(L, 4);
     if (lua_type(L, 1) != LUA_TSTRING) {
         return luaL_error(L, "load takes the program as one string here");
     }
@@ -188,6 +189,18 @@ static void refuse_field(lua_State *L, int index, const char *name, const char *
     lua_pop(L, 1);
 }
 
+/* A call goes through every object that stands for its function in one step of the interpreter, and
+ * moves its arguments at each: an object that stands for itself would never end. */
+static void refuse_call(lua_State *L, int index)
+{
+    lua_pushliteral(L, "__call");
+    const int type = lua_rawget(L, index);
+    if (type != LUA_TNIL && type != LUA_TFUNCTION) {
+        luaL_error(L, "__call must be a function here, not a %s", lua_typename(L, type));
+    }
+    lua_pop(L, 1);
+}
+
 /* Objects get a copy of the metatable that scripts can't reach: a __gc added to theirs later has no
  * effect. Finalizers run without a hook, so do closing variables of a coroutine that the hook
  * stopped, and weak tables can make one step of the collector quadratic. */
@@ -207,6 +220,7 @@ static int base_setmetatable(lua_State *L)
     refuse_field(L, 2, "__gc", "finalizers cannot be stopped");
     refuse_field(L, 2, "__close", "closing variables cannot be stopped");
     refuse_field(L, 2, "__mode", "weak tables are not available");
+    refuse_call(L, 2);
     lua_createtable(L, 0, 8);
     for (int i = 0; METAMETHODS[i]; i++) {
         lua_pushstring(L, METAMETHODS[i]);

@@ -334,7 +334,9 @@ static void add_frame(struct nest_strbuf *out, const lua_Debug *ar)
     }
 }
 
-/* Only reads: a __tostring or any other code of the script could raise or loop. */
+/* Only reads: a __tostring or any other code of the script could raise or loop. What is raised
+ * stays as it is: the compiler's overflows come here, too, on their way to the script that called
+ * load. */
 static int record_fault(lua_State *L)
 {
     struct nest_sandbox *sandbox = nest_sandbox_of(L);
@@ -361,7 +363,8 @@ static int record_fault(lua_State *L)
         message = split_place(message, sandbox);
     }
     snprintf(sandbox->message, sizeof(sandbox->message), "%s", message);
-    return 0;
+    lua_settop(L, 1);
+    return 1;
 }
 
 static void forget_fault(struct nest_sandbox *sandbox)

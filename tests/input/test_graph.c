@@ -32,7 +32,8 @@ struct fabric {
 static void begin(struct fabric *f, int devices, int switches)
 {
     memset(f, 0, sizeof *f);
-    f->graph = (struct nest_graph){devices, devices + switches, 0, f->link};
+    f->graph =
+        (struct nest_graph){.devices = devices, .nodes = devices + switches, .link = f->link};
     f->spec.device = &f->device;
     f->device.network_efficiency = 1.0;
 }

@@ -129,6 +129,55 @@ static void unsafe_scripts_see_it_as_well(void **state)
     command_free(&result);
 }
 
+/* Hooks that mean no good end with their place, and the program with them. */
+static void hostile_hooks_end_cleanly(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *hook, *message;
+    } cases[] = {
+        {"memory = function(a, d) return setmetatable({}, {__index = function() error('no') end}) "
+         "end",
+         "no"},
+        {"memory = function(a, d) local t = {} for i = 1, 1e9 do t[i] = i end return t end", "MiB"},
+        {"memory = function(a, d) return a end", "knows no"},
+        {"memory = function(a, d) return d end", "must return a table"},
+        {"memory = function(a, d) local m = d() m[1] = 5 return m end", "knows no"},
+        {"memory = function(a, d) local m = d() m.weights = '5' return m end", "must return bytes"},
+        {"memory = function(a, d) return {weights = -0.6} end", "must return bytes"},
+        {"memory = function(a, d) while true do d() end end", "ran longer"},
+        {"memory = function(a, d) while true do pcall(error) a.tp = a.tp end end", "ran longer"},
+        {"memory = function(a, d) coroutine.yield() end", "outside a coroutine"},
+        {"memory = function(a, d) return memory(a, d) end", "global 'memory'"},
+        {"memory = function(a, d) setmetatable(a, {__gc = print}) end", "finalizers"},
+        {"compute = function(a, d) return 0/0, 1 end", "must return seconds"},
+        {"compute = function(a, d) return 1 end", "must return seconds"},
+        {"compute = function(a, d) return math.huge, 1 end", "must return seconds"},
+        {"compute = function(a, d) error(setmetatable({}, {__tostring = error})) end", "raised a"},
+        {"compute = coroutine.wrap(function() while true do coroutine.yield(1, 1) end end)", NULL},
+        {"load = function(a, d) return {d(), d(), d(), d(), d()} end", "4 rows"},
+        {"load = function(a, d) return {1, 2} end", "table of weights"},
+        {"step = function(a, d) local s = d() s.tails = 'none' return s end", "tails"},
+        {"step = function(a, d) return true end", "must return a table"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char script[512], line[512];
+        snprintf(script, sizeof script, "return {\n%s}\n", cases[i].hook);
+        snprintf(line, sizeof line, "eval --pin tp=2 --script %s " SMALL,
+                 command_file("hostile.lua", script));
+        struct command_result result = command_run(line);
+        const bool good = cases[i].message
+                              ? result.status == 2 && strstr(result.err, "hostile.lua:2: ") &&
+                                    strstr(result.err, cases[i].message)
+                              : result.status < 2;
+        if (!good &&
+            !(cases[i].message && strstr(cases[i].message, "MiB") && strstr(result.err, "MiB"))) {
+            fail_msg("%s\nstatus %d: %s", cases[i].hook, result.status, result.err);
+        }
+        command_free(&result);
+    }
+}
+
 /* ---- Kept by what was looked at ---- */
 
 static char *solved_with(const char *script)
@@ -357,6 +406,7 @@ int main(void)
         cmocka_unit_test(it_is_a_table_like_any_other),
         cmocka_unit_test(it_may_be_kept),
         cmocka_unit_test(unsafe_scripts_see_it_as_well),
+        cmocka_unit_test(hostile_hooks_end_cleanly),
         cmocka_unit_test(an_answer_follows_all_it_looked_at),
         cmocka_unit_test(what_is_left_out_stays_apart),
         cmocka_unit_test(scripts_without_the_hook_pass_on),

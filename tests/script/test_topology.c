@@ -298,6 +298,34 @@ static void test_faults_show_the_line(void **state)
     assert_fault(f, "param('x', 1, 0, 3)\nparam('x', 1, 0, 3)\n", 2, "declared twice");
 }
 
+/* What is lost is said of the levels as they are called. */
+static void test_notes_use_the_names_of_levels(void **state)
+{
+    struct fixture *f = *state;
+    const struct nest_cluster_spec planes = load(f, "twin-planes");
+    assert_int_equal(planes.notes, 1);
+    assert_non_null(strstr(planes.note[0], "below fabric, "));
+#define PLANES                                                                                     \
+    "local g = graph(%s)\n"                                                                        \
+    "local a, b = g:device('a', 4), g:device('b', 4)\n"                                            \
+    "g:link(a, g:switch('x'), {bandwidth = '450GB/s', latency = '1us'})\n"                         \
+    "g:link(b, g:switch('y'), {bandwidth = '450GB/s', latency = '1us'})\n"                         \
+    "for p = 1, 2 do\n"                                                                            \
+    "  local s = g:switch('s' .. p)\n"                                                             \
+    "  g:link(a, s, {bandwidth = '25GB/s', latency = '2us'})\n"                                    \
+    "  g:link(b, s, {bandwidth = '25GB/s', latency = '2us'})\n"                                    \
+    "end\n"                                                                                        \
+    "return cluster {name = 'x', device = 'h100-sxm', graph = g}\n"
+    static const char *const names[][2] = {{"{names = {'box', 'hall'}}", "below hall, "},
+                                           {"", "below level1, "}};
+    for (int i = 0; i < 2; i++) {
+        write_script(f, nest_arena_printf(&f->arena, PLANES, names[i][0]));
+        const struct nest_cluster_spec spec = load(f, f->path);
+        assert_int_equal(spec.notes, 1);
+        assert_non_null(strstr(spec.note[0], names[i][1]));
+    }
+}
+
 static void test_faults_of_graphs_show_the_line(void **state)
 {
     struct fixture *f = *state;
@@ -348,6 +376,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_shipped_scripts_load, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_lua_equals_yaml, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_a_graph_is_that_of_yaml, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_notes_use_the_names_of_levels, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_faults_of_graphs_show_the_line, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_knobs_are_settable, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_knobs_out_of_range_are_refused, set_up, tear_down),

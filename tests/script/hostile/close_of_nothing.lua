@@ -1,0 +1,6 @@
+-- expect: non-closable
+-- A variable that cannot be closed.
+local function open()
+  local x <close> = {}
+end
+open()

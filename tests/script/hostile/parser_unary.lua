@@ -1,0 +1,4 @@
+-- expect: overflow
+-- Operators in front of operators.
+local chunk, why = load("return " .. ("- "):rep(100000) .. "1")
+error(why)
