@@ -76,8 +76,14 @@ static int make_group(lua_State *L)
 
 /* ---- Flattening ------------------------------------------------------------------------- */
 
+/* Groups alike. Their own device and uplink as written; NULL: as around them. */
+struct run {
+    int64_t fanout, times;
+    const char *device, *uplink;
+};
+
 struct runs {
-    struct nest_group_run *run;
+    struct run *run;
     int count, room;
 };
 
@@ -93,17 +99,25 @@ struct flattening {
     int done;   /* stack index of group → struct flat, for groups used more than once */
 };
 
-static void push_run(lua_State *L, struct nest_arena *arena, struct runs *runs, int64_t fanout,
+static bool is_same(const char *a, const char *b)
+{
+    return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+/* times of them. */
+static void push_run(lua_State *L, struct nest_arena *arena, struct runs *runs, struct run run,
                      int64_t times)
 {
-    if (runs->count > 0 && runs->run[runs->count - 1].fanout == fanout) {
-        runs->run[runs->count - 1].times += times;
+    struct run *last = runs->count > 0 ? &runs->run[runs->count - 1] : NULL;
+    run.times *= times;
+    if (last && last->fanout == run.fanout && is_same(last->device, run.device) &&
+        is_same(last->uplink, run.uplink)) {
+        last->times += run.times;
         return;
     }
     if (runs->count == runs->room) {
         const int room = runs->room ? 2 * runs->room : 4;
-        struct nest_group_run *larger =
-            room <= RUNS_MAX ? NEST_NEW(arena, struct nest_group_run, room) : NULL;
+        struct run *larger = room <= RUNS_MAX ? NEST_NEW(arena, struct run, room) : NULL;
         if (!larger) {
             luaL_error(L, "the cluster is too irregular: more than %d runs of groups", RUNS_MAX);
         }
@@ -113,29 +127,32 @@ static void push_run(lua_State *L, struct nest_arena *arena, struct runs *runs, 
         runs->run = larger;
         runs->room = room;
     }
-    runs->run[runs->count++] = (struct nest_group_run){.fanout = fanout, .times = times};
+    runs->run[runs->count++] = run;
 }
 
 static void append_runs(lua_State *L, struct nest_arena *arena, struct runs *to,
                         const struct runs *from, int64_t times)
 {
     if (from->count == 1) {
-        push_run(L, arena, to, from->run[0].fanout, from->run[0].times * times);
+        push_run(L, arena, to, from->run[0], times);
         return;
     }
     for (int64_t i = 0; i < times; i++) {
         for (int j = 0; j < from->count; j++) {
-            push_run(L, arena, to, from->run[j].fanout, from->run[j].times);
+            push_run(L, arena, to, from->run[j], 1);
         }
     }
 }
 
 static bool is_figure(lua_State *L, int index)
 {
-    return lua_type(L, index) == LUA_TSTRING && strcmp(lua_tostring(L, index), "fanout") != 0;
+    static const char *const own[] = {"fanout", "device", "uplink"};
+    const char *key = lua_type(L, index) == LUA_TSTRING ? lua_tostring(L, index) : own[0];
+    return strcmp(key, own[0]) != 0 && strcmp(key, own[1]) != 0 && strcmp(key, own[2]) != 0;
 }
 
-/* All groups of one depth are one level: the same figures, only other fan-outs. */
+/* All groups of one depth are one level: the same figures, only other fan-outs, devices, uplinks.
+ */
 static void compare_level(lua_State *L, int group, int known)
 {
     for (lua_pushnil(L); lua_next(L, group);) {
@@ -226,6 +243,18 @@ static int64_t leaf_size(lua_State *L, int group)
     return torus ? 1 : fanout;
 }
 
+/* What a group says of itself alone, in arena; NULL for nothing. */
+static const char *own_text(lua_State *L, struct nest_arena *arena, int group, const char *key)
+{
+    const int type = lua_getfield(L, group, key);
+    if (type != LUA_TNIL && type != LUA_TSTRING && type != LUA_TNUMBER) {
+        nest_tree_error(L, group, "%s of a group is text, not a %s", key, lua_typename(L, type));
+    }
+    const char *text = type == LUA_TNIL ? NULL : nest_arena_strdup(arena, lua_tostring(L, -1));
+    lua_pop(L, 1);
+    return text;
+}
+
 static struct flat *flatten_new(lua_State *L, const struct flattening *flattening, int group,
                                 int nesting)
 {
@@ -246,7 +275,13 @@ static struct flat *flatten_new(lua_State *L, const struct flattening *flattenin
         nest_tree_error(L, group, "this group has nothing inside");
     }
     note_level(L, flattening, group, flat->depth);
-    push_run(L, flattening->arena, &flat->level[flat->depth], fanout, 1);
+    const struct run run = {
+        .fanout = fanout,
+        .times = 1,
+        .device = own_text(L, flattening->arena, group, "device"),
+        .uplink = own_text(L, flattening->arena, group, "uplink"),
+    };
+    push_run(L, flattening->arena, &flat->level[flat->depth], run, 1);
     flat->depth++;
     return flat;
 }
@@ -270,26 +305,35 @@ static struct flat *flatten(lua_State *L, const struct flattening *flattening, i
     return flat;
 }
 
-/* levels[depth].fanout, or .groups = {{fanout =, times =}, …}; a torus has its shape. */
+/* levels[depth].fanout, or .groups = {{fanout =, times =, device =, uplink =}, …}; a torus has its
+ * shape. */
 static void write_runs(lua_State *L, int level, const struct runs *runs)
 {
+    const bool plain = runs->count == 1 && !runs->run[0].device && !runs->run[0].uplink;
     if (lua_getfield(L, level, "shape") != LUA_TNIL) {
+        if (!plain) {
+            nest_tree_error(L, level, "a torus is one group of devices of one kind");
+        }
         lua_pop(L, 1);
         return;
     }
     lua_pop(L, 1);
-    if (runs->count == 1) {
+    if (plain) {
         lua_pushinteger(L, runs->run[0].fanout);
         lua_setfield(L, level, "fanout");
         return;
     }
     lua_createtable(L, runs->count, 0);
     for (int i = 0; i < runs->count; i++) {
-        lua_createtable(L, 0, 2);
+        lua_createtable(L, 0, 4);
         lua_pushinteger(L, runs->run[i].fanout);
         lua_setfield(L, -2, "fanout");
         lua_pushinteger(L, runs->run[i].times);
         lua_setfield(L, -2, "times");
+        lua_pushstring(L, runs->run[i].device);
+        lua_setfield(L, -2, "device");
+        lua_pushstring(L, runs->run[i].uplink);
+        lua_setfield(L, -2, "uplink");
         lua_rawseti(L, -2, i + 1);
     }
     lua_setfield(L, level, "groups");

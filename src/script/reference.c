@@ -221,11 +221,13 @@ const struct nest_reference nest_references[] = {
      "assert(rows[2].step_time_s >= rows[1].step_time_s)\n"},
     {"node", "node{fanout =, bandwidth =, latency =}",
      "An innermost group of devices joined by a switch; name is \"node\" unless given. "
-     "group:times(N) is N of a group side by side.",
+     "group:times(N) is N of a group side by side. device = NAME makes it, and what is inside of "
+     "any group, another device; uplink = BANDWIDTH bounds its links further out.",
      "local box = node {fanout = 8, bandwidth = \"450GB/s\", latency = \"1us\"}\n"
      "local many = box:times(4)\n"},
     {"level", "level{name =, bandwidth =, latency =, [oversubscription =, kind =,] GROUPS…}",
-     "A group of groups. Groups of one level have the same figures and may hold different numbers. "
+     "A group of groups. Groups of one level have the same figures but device and uplink, and may "
+     "hold different numbers. "
      "kind is switch, ring, mesh, fully-connected or rail.",
      "local box = node {fanout = 8, bandwidth = \"450GB/s\", latency = \"1us\"}\n"
      "local odd = node {fanout = 7, bandwidth = \"450GB/s\", latency = \"1us\"}\n"

@@ -326,6 +326,57 @@ static void test_notes_use_the_names_of_levels(void **state)
     }
 }
 
+/* Groups of other devices, or with slower links outwards, as the file's own words have them. */
+static void test_groups_have_devices_of_their_own(void **state)
+{
+    struct fixture *f = *state;
+    static const char levels[] =
+        "return cluster {name = 'Mixed', device = 'h100-sxm', levels = {\n"
+        "  {name = 'node', bandwidth = '450GB/s', latency = '1us', groups = {\n"
+        "    {fanout = 8, times = 2}, {fanout = 8, uplink = '100Gb/s'},\n"
+        "    {fanout = 4, device = 'a100-sxm-80gb', times = 2}, {fanout = 8, times = 3}}},\n"
+        "  {name = 'rack', fanout = 4, bandwidth = '50GB/s', latency = '4us'},\n"
+        "  {name = 'hall', fanout = 2, bandwidth = '50GB/s', latency = '6us'}}}\n";
+    static const char builder[] =
+        "local function box(own)\n"
+        "  own.fanout = own.fanout or 8\n"
+        "  own.bandwidth, own.latency = '450GB/s', '1us'\n"
+        "  return node(own)\n"
+        "end\n"
+        "local function rack(groups)\n"
+        "  groups.name, groups.bandwidth, groups.latency = 'rack', '50GB/s', '4us'\n"
+        "  return level(groups)\n"
+        "end\n"
+        "local old = box {fanout = 4, device = 'a100-sxm-80gb'}\n"
+        "return cluster {name = 'Mixed', device = 'h100-sxm',\n"
+        "  level {name = 'hall', bandwidth = '50GB/s', latency = '6us',\n"
+        "    rack {box {}:times(2), box {uplink = '100Gb/s'}, old},\n"
+        "    rack {old, box {}:times(3)}}}\n";
+    write_script(f, levels);
+    const struct nest_cluster_spec plain = load(f, f->path);
+    write_script(f, builder);
+    const struct nest_cluster_spec built = load(f, f->path);
+    assert_same_levels(&built, &plain);
+    assert_int_equal(built.level[0].groups, 4);
+    for (int i = 0; i < 4; i++) {
+        const struct nest_group_run *a = &built.level[0].group[i], *b = &plain.level[0].group[i];
+        assert_int_equal(a->fanout, b->fanout);
+        assert_int_equal(a->times, b->times);
+        assert_memory_equal(&a->uplink, &b->uplink, sizeof a->uplink);
+        assert_int_equal(a->device != NULL, b->device != NULL);
+        assert_true(!a->device || strcmp(a->device->id, b->device->id) == 0);
+    }
+    assert_fault(f,
+                 "local n = node {fanout = 8, device = {}, bandwidth = 1e9, latency = 0}\n"
+                 "return cluster {name = 'x', device = 'h100-sxm', n}\n",
+                 1, "device of a group is text");
+    assert_fault(f,
+                 "local t = torus {shape = '2x2', device = 'h100-sxm', bandwidth = 1e9,\n"
+                 "  latency = 0}\n"
+                 "return cluster {name = 'x', device = 'h100-sxm', t}\n",
+                 1, "devices of one kind");
+}
+
 static void test_faults_of_graphs_show_the_line(void **state)
 {
     struct fixture *f = *state;
@@ -375,6 +426,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_shipped_scripts_load, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_lua_equals_yaml, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_groups_have_devices_of_their_own, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_a_graph_is_that_of_yaml, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_notes_use_the_names_of_levels, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_faults_of_graphs_show_the_line, set_up, tear_down),
