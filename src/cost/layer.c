@@ -29,44 +29,52 @@ struct direction {
     double compute, tp, cp, ep, zero;
 };
 
-static double tp_time(const struct messages *m, int gathers, int reduces, bool loss)
+/* What each communication of a pass takes once, seconds before overlap; both passes have the same.
+ */
+struct once {
+    double gather, reduce, loss; /* over tp */
+    double ring;                 /* of one tensor of keys or values */
+    double experts;              /* there and back */
+};
+
+static void time_once(const struct messages *m, struct once *out)
 {
     const struct nest_layer_work *w = m->work;
-    const struct nest_comm *comm = &m->placement->tp;
-    const bool sp = m->strategy->sp;
-    double time = 0.0;
-    if (gathers > 0) {
-        time += gathers * collective(m, NEST_ALL_GATHER, comm, w->tp_bytes);
+    const struct nest_placement *at = m->placement;
+    const double whole = w->dispatch_bytes * (double)m->strategy->etp;
+    *out = (struct once){0};
+    if (w->gathers_fw + w->gathers_bw + w->moe_gathers > 0) {
+        out->gather = collective(m, NEST_ALL_GATHER, &at->tp, w->tp_bytes);
     }
-    if (reduces > 0) {
-        time +=
-            reduces * collective(m, sp ? NEST_REDUCE_SCATTER : NEST_ALL_REDUCE, comm, w->tp_bytes);
+    if (w->reduces_fw + w->reduces_bw > 0) {
+        const enum nest_collective kind = m->strategy->sp ? NEST_REDUCE_SCATTER : NEST_ALL_REDUCE;
+        out->reduce = collective(m, kind, &at->tp, w->tp_bytes);
     }
-    if (loss) {
-        time += 2.0 * collective(m, NEST_ALL_REDUCE, comm, w->loss_bytes);
-    }
-    return time;
+    out->loss = 2.0 * collective(m, NEST_ALL_REDUCE, &at->tp, w->loss_bytes);
+    out->ring = collective(m, NEST_ALL_GATHER, &at->cp, w->ring_bytes * (double)m->strategy->cp);
+    out->experts = 2.0 * collective(m, NEST_ALL_TO_ALL, &at->ep, w->dispatch_bytes) +
+                   collective(m, NEST_ALL_GATHER, &at->etp, whole) +
+                   collective(m, NEST_REDUCE_SCATTER, &at->etp, whole);
+}
+
+static double tp_time(const struct once *once, int gathers, int reduces, bool loss)
+{
+    return gathers * once->gather + reduces * once->reduce + (loss ? once->loss : 0.0);
 }
 
 /* Ring attention passes keys and values around the ring while they are used: as much as an
  * all-gather of them. The first of cp parts needs no transfer to wait for. */
-static double ring_time(const struct messages *m, double tensors, double attention)
+static double ring_time(const struct messages *m, const struct once *once, double tensors,
+                        double attention)
 {
     const double cp = (double)m->strategy->cp;
-    const double time =
-        tensors * collective(m, NEST_ALL_GATHER, &m->placement->cp, m->work->ring_bytes * cp);
-    return exposed(time, m->problem->overlap.cp, attention * (cp - 1.0) / cp);
+    return exposed(tensors * once->ring, m->problem->overlap.cp, attention * (cp - 1.0) / cp);
 }
 
 /* Tokens to their experts and back; inside an expert that is cut, gathered and reduced. */
-static double expert_time(const struct messages *m, double hide)
+static double expert_time(const struct messages *m, const struct once *once, double hide)
 {
-    const double bytes = m->work->dispatch_bytes;
-    const double whole = bytes * (double)m->strategy->etp;
-    const double time = 2.0 * collective(m, NEST_ALL_TO_ALL, &m->placement->ep, bytes) +
-                        collective(m, NEST_ALL_GATHER, &m->placement->etp, whole) +
-                        collective(m, NEST_REDUCE_SCATTER, &m->placement->etp, whole);
-    return exposed(time, m->problem->overlap.ep, hide);
+    return exposed(once->experts, m->problem->overlap.ep, hide);
 }
 
 static double sharded(const struct messages *m, enum nest_collective kind, double bytes_each)
@@ -76,30 +84,30 @@ static double sharded(const struct messages *m, enum nest_collective kind, doubl
            collective(m, kind, &m->placement->expert, bytes_each * (double)w->expert);
 }
 
-static void forward(const struct messages *m, struct direction *out)
+static void forward(const struct messages *m, const struct once *once, struct direction *out)
 {
     const struct nest_layer_work *w = m->work;
     const struct nest_overlap_spec *knob = &m->problem->overlap;
     out->compute = w->fw;
-    out->tp = exposed(tp_time(m, w->gathers_fw + w->moe_gathers, w->reduces_fw, true), knob->tp,
+    out->tp = exposed(tp_time(once, w->gathers_fw + w->moe_gathers, w->reduces_fw, true), knob->tp,
                       w->gemm_fw);
-    out->cp = ring_time(m, 1.0, w->attention_fw);
-    out->ep = expert_time(m, w->shared_fw);
+    out->cp = ring_time(m, once, 1.0, w->attention_fw);
+    out->ep = expert_time(m, once, w->shared_fw);
 }
 
-static void backward(const struct messages *m, struct direction *out)
+static void backward(const struct messages *m, const struct once *once, struct direction *out)
 {
     const struct nest_layer_work *w = m->work;
     const struct nest_overlap_spec *knob = &m->problem->overlap;
     out->compute = w->bw;
-    const double gathers = tp_time(m, w->gathers_bw + w->moe_gathers, 0, false);
-    const double reduces = tp_time(m, 0, w->reduces_bw, false);
+    const double gathers = tp_time(once, w->gathers_bw + w->moe_gathers, 0, false);
+    const double reduces = tp_time(once, 0, w->reduces_bw, false);
     const bool async = nest_framework_traits(m->problem->train.framework).async_tp;
     /* Half of the backward GEMMs' time is the weight gradient's. */
     const double beside = exposed(reduces, async ? 1.0 : 0.0, 0.5 * w->gemm_bw);
     out->tp = exposed(gathers + beside, knob->tp, w->gemm_bw);
-    out->cp = ring_time(m, 2.0, w->attention_bw);
-    out->ep = expert_time(m, w->shared_bw);
+    out->cp = ring_time(m, once, 2.0, w->attention_bw);
+    out->ep = expert_time(m, once, w->shared_bw);
 }
 
 /* Per-microbatch traffic of ZeRO 2 and 3, before overlap. */
@@ -219,8 +227,10 @@ struct passes {
 static void price_passes(const struct messages *m, struct passes *out)
 {
     *out = (struct passes){0};
-    forward(m, &out->fw);
-    backward(m, &out->bw);
+    struct once once;
+    time_once(m, &once);
+    forward(m, &once, &out->fw);
+    backward(m, &once, &out->bw);
     out->zero = zero_time(m);
     nest_layer_state(m->problem, m->work->dense, m->work->expert, m->strategy, &out->state);
 }
