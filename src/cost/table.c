@@ -136,6 +136,16 @@ static void fill_transfers(const struct nest_problem *problem, struct nest_messa
     }
 }
 
+/* The transfers after layers first … end-1, which are those of the layer before. */
+static void repeat_transfers(int first, int end, struct nest_cost_table *out)
+{
+    const size_t levels = (size_t)out->levels;
+    for (int i = first; i < end; i++) {
+        memcpy(&out->transfer[(size_t)i * levels], &out->transfer[(size_t)(i - 1) * levels],
+               levels * sizeof *out->transfer);
+    }
+}
+
 /* The transfers after the layers of a run; behind its last one begins another kind. */
 static void fill_boundaries(const struct nest_problem *problem,
                             const struct nest_strategy *strategy, const struct nest_run *run,
@@ -144,9 +154,17 @@ static void fill_boundaries(const struct nest_problem *problem,
     const struct nest_model *model = problem->model;
     const struct nest_layer_kind *kind = &model->kind[run->kind];
     const int end = run->first + run->count;
+    const int64_t bytes = nest_boundary_bytes(problem, kind, strategy);
+    if (run->first > 0 && out->back == out->transfer) {
+        const struct nest_layer_kind *before = &model->kind[model->kind_of[run->first - 1]];
+        if (nest_boundary_bytes(problem, before, strategy) == bytes) {
+            repeat_transfers(run->first, end, out);
+            return;
+        }
+    }
     struct nest_message message = {
         .block = nest_strategy_width(strategy) * strategy->dp_in,
-        .bytes = (double)nest_boundary_bytes(problem, kind, strategy),
+        .bytes = (double)bytes,
         .before = kind,
         .after = kind,
     };
