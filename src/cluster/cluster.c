@@ -351,8 +351,14 @@ enum nest_status nest_cluster_build(const struct nest_cluster_spec *spec, int64_
 /* Last entry of start[0…groups] that is not above p. */
 static int64_t find_group(const struct nest_level *level, int64_t p)
 {
-    int64_t low = 0;
-    int64_t high = level->groups;
+    const int64_t least = p / level->capacity; /* no group is larger */
+    int64_t low = least < level->groups ? least : level->groups - 1;
+    int64_t high = low + 1;
+    for (int64_t stride = 1; high < level->groups && level->start[high] <= p; stride *= 2) {
+        low = high;
+        high += stride;
+    }
+    high = high < level->groups ? high : level->groups;
     while (high - low > 1) {
         const int64_t middle = low + (high - low) / 2;
         if (level->start[middle] <= p) {
