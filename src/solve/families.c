@@ -270,6 +270,7 @@ static void keep_group(struct maker *m, const struct nest_family *family, int fi
     }
     memcpy(dp, m->dp.value, (size_t)m->dp.count * sizeof *dp);
     *group = (struct nest_group){.first = first, .count = count, .whole = *family};
+    group->whole.strategy.tp = family->tp[0];
     group->whole.dp = dp;
     group->whole.dps = m->dp.count;
     for (int i = first; i < m->space->families; i++) {
