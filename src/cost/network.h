@@ -31,6 +31,16 @@
 /* Seconds are stored as whole picoseconds so that sums are exact and order-free. */
 typedef int64_t nest_ps;
 
+static inline nest_ps nest_ps_min(nest_ps a, nest_ps b)
+{
+    return a < b ? a : b;
+}
+
+static inline nest_ps nest_ps_max(nest_ps a, nest_ps b)
+{
+    return a > b ? a : b;
+}
+
 /* How the communicators of one kind lie in the tree; each entry is the worst one's. size 1 is no
  * communicator: everything about it costs nothing. */
 struct nest_comm {

@@ -12,11 +12,6 @@ const struct nest_placement nest_bounds_alone = {
     .expert = {.size = 1},
 };
 
-static nest_ps lesser(nest_ps a, nest_ps b)
-{
-    return a < b ? a : b;
-}
-
 /* The longest run of equal layers; not one of an image tower, which chunks do not divide. */
 static int longest_run(const struct nest_model *model)
 {
@@ -221,7 +216,7 @@ nest_ps nest_bounds_link(const struct nest_bounds *bounds, int64_t block, int64_
         if (problem->cluster->level[l].capacity >= 2 * block) {
             const struct nest_message message = {
                 .level = l, .block = block, .bytes = (double)bytes};
-            least = lesser(least, nest_problem_transfer(problem, &message));
+            least = nest_ps_min(least, nest_problem_transfer(problem, &message));
         }
     }
     return least < NEST_PS_MAX ? least : 0;
@@ -287,7 +282,7 @@ static bool price_kind(const struct nest_bounds *bounds, const struct nest_bound
         out->boundary = nest_boundary_bytes(&bounds->problem, kind, s);
     }
     for (int m = 0; m < bounds->space->modes; m++) {
-        out->least = lesser(out->least, out->time[m]);
+        out->least = nest_ps_min(out->least, out->time[m]);
     }
     return true;
 }
@@ -467,8 +462,8 @@ nest_ps nest_bound_least(const struct nest_bounds *bounds, const struct nest_fam
             nest_problem_microbatches(problem, family->strategy.micro_batch, dp);
         const nest_ps even = (bound->total + pp - 1) / pp;
         const nest_ps busy = even > bound->largest ? even : bound->largest;
-        least =
-            lesser(least, busy > NEST_PS_MAX / microbatches ? NEST_PS_MAX : microbatches * busy);
+        least = nest_ps_min(least,
+                            busy > NEST_PS_MAX / microbatches ? NEST_PS_MAX : microbatches * busy);
     }
     return least;
 }

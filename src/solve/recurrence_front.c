@@ -13,16 +13,6 @@
  *
  * in which forward[D'], the forward passes of all layers before D', is the same for every split. */
 
-static nest_ps lesser(nest_ps a, nest_ps b)
-{
-    return a < b ? a : b;
-}
-
-static nest_ps larger(nest_ps a, nest_ps b)
-{
-    return a > b ? a : b;
-}
-
 static nest_ps *late_at(const struct nest_recurrence *r, int ahead, int cut)
 {
     return &r->late[(size_t)ahead * ((size_t)r->chain->layers + 1) + (size_t)cut];
@@ -56,7 +46,8 @@ static nest_ps extended(struct nest_recurrence *r, struct nest_choice *c, nest_p
                 continue;
             }
             const struct nest_terms *terms = nest_recurrence_terms(r, c);
-            least = lesser(least, load + larger(before, forward + terms->sync + terms->optimizer));
+            least = nest_ps_min(
+                least, load + nest_ps_max(before, forward + terms->sync + terms->optimizer));
         }
         known = table;
     }
@@ -81,7 +72,7 @@ static void extend_prefix(struct nest_recurrence *r, int s, int first)
             continue;
         }
         nest_ps *late = late_at(r, ahead + 1, c.last + 1);
-        *late = lesser(*late, extended(r, &c, before, most));
+        *late = nest_ps_min(*late, extended(r, &c, before, most));
     }
 }
 

@@ -2,19 +2,9 @@
 
 /* ---- Sums over the layers before a cut ---- */
 
-static nest_ps lesser(nest_ps a, nest_ps b)
-{
-    return a < b ? a : b;
-}
-
-static nest_ps larger(nest_ps a, nest_ps b)
-{
-    return a > b ? a : b;
-}
-
 static nest_ps plus(nest_ps a, nest_ps b)
 {
-    return lesser(a + b, NEST_PS_MAX);
+    return nest_ps_min(a + b, NEST_PS_MAX);
 }
 
 /* The least that the layers between two cuts take, each figure by the option and place that suits
@@ -27,9 +17,9 @@ static struct nest_least least_between(const struct nest_recurrence *r, int firs
         for (int m = 0; m < r->chain->modes; m++) {
             const enum nest_recompute mode = r->chain->mode[m];
             const struct nest_layer_sum *sum = table->sum[mode];
-            least.busy = lesser(least.busy, nest_table_least(table, first, last, mode));
-            least.fw = lesser(least.fw, sum[last + 1].fw - sum[first].fw);
-            least.bw = lesser(least.bw, sum[last + 1].bw - sum[first].bw);
+            least.busy = nest_ps_min(least.busy, nest_table_least(table, first, last, mode));
+            least.fw = nest_ps_min(least.fw, sum[last + 1].fw - sum[first].fw);
+            least.bw = nest_ps_min(least.bw, sum[last + 1].bw - sum[first].bw);
         }
     }
     return least;
@@ -42,7 +32,8 @@ static nest_ps least_transfer(const struct nest_recurrence *r, int after)
         for (int l = 0; r->crossed[w] >> l > 0; l++) {
             if (r->crossed[w] >> l & 1) {
                 const struct nest_link link = {l, w};
-                least = lesser(least, lesser(transfer(r, after, link), gradient(r, after, link)));
+                least = nest_ps_min(
+                    least, nest_ps_min(transfer(r, after, link), gradient(r, after, link)));
             }
         }
     }
@@ -61,7 +52,7 @@ static void add_layer(struct nest_recurrence *r, int cut, int before, struct nes
     const struct nest_least *sum = &r->ahead[before];
     r->ahead[cut] = (struct nest_least){plus(sum->busy, layer.busy), plus(sum->fw, layer.fw),
                                         plus(sum->bw, layer.bw)};
-    r->largest[cut] = larger(layer.busy, r->largest[before]);
+    r->largest[cut] = nest_ps_max(layer.busy, r->largest[before]);
 }
 
 static void prepare_cuts(struct nest_recurrence *r)
@@ -73,7 +64,7 @@ static void prepare_cuts(struct nest_recurrence *r)
         add_layer(r, c, before, least_between(r, before, c - 1));
         r->run_start[c - 1] = c - 1;
         r->link[c] = c + 1 < cuts->count ? least_transfer(r, c - 1) : NEST_PS_MAX;
-        r->least_link = lesser(r->least_link, r->link[c]);
+        r->least_link = nest_ps_min(r->least_link, r->link[c]);
     }
 }
 
@@ -89,7 +80,7 @@ static void prepare_layers(struct nest_recurrence *r)
         const bool inside = same && !chain->uneven && i + 1 < chain->layers &&
                             chain->kind_of[i + 1] == chain->kind_of[i];
         if (!inside && i + 1 < chain->layers) {
-            r->least_link = lesser(r->least_link, least_transfer(r, i));
+            r->least_link = nest_ps_min(r->least_link, least_transfer(r, i));
         }
     }
 }
@@ -143,7 +134,7 @@ static void prepare_sums(struct nest_recurrence *r)
     }
     /* Capped, so that no sum of links leaves int64: a bound may always be less. */
     const int stages = r->chain->layout->stages;
-    r->least_link = stages > 1 ? lesser(r->least_link, NEST_PS_MAX / (2 * stages)) : 0;
+    r->least_link = stages > 1 ? nest_ps_min(r->least_link, NEST_PS_MAX / (2 * stages)) : 0;
 }
 
 /* ---- What the limit leaves ---- */
@@ -165,7 +156,7 @@ static nest_ps most_busy(const struct nest_recurrence *r)
     nest_ps high = NEST_PS_MAX;
     while (low < high) {
         const nest_ps middle = low + (high - low + 1) / 2;
-        const struct nest_step step = {middle, larger(middle, fill), 0};
+        const struct nest_step step = {middle, nest_ps_max(middle, fill), 0};
         if (nest_step_time(frame, step, 0) <= r->limit) {
             low = middle;
         } else {
@@ -319,7 +310,7 @@ static void raise_floor(struct nest_recurrence *r)
     nest_ps stride = low / 256 + 1;
     while (high < r->ceiling && !fill_from_front(r, high)) {
         low = high + 1;
-        high = lesser(plus(high, stride), r->ceiling);
+        high = nest_ps_min(plus(high, stride), r->ceiling);
         stride *= 2;
     }
     while (high - low > low / 1024) {
@@ -353,7 +344,7 @@ bool nest_recurrence_prepare(struct nest_recurrence *r)
     prepare_sums(r);
     r->ceiling = most_busy(r);
     const nest_ps fill = plus(r->ahead[all].busy, 2 * (nest_ps)(stages - 1) * r->least_link);
-    r->floor = larger(evenly(fill, stages), r->largest[all]);
+    r->floor = nest_ps_max(evenly(fill, stages), r->largest[all]);
     r->plain = !composed(chain) && chain->frame.virtual_stages == 1 && !chain->frame.rule.given;
     if (r->floor > r->ceiling) {
         return false;
@@ -385,14 +376,15 @@ void nest_recurrence_look(const struct nest_recurrence *r, int s, int first,
     const nest_ps behind = r->ahead[r->chain->layers].busy - least->busy;
     const int links = 2 * s - (ahead > 0 ? 1 : 2);
     *out = (struct nest_outlook){
-        .ahead = ahead, .busy = larger(r->floor, evenly(plus(behind, links * r->least_link), s))};
+        .ahead = ahead,
+        .busy = nest_ps_max(r->floor, evenly(plus(behind, links * r->least_link), s))};
     out->late = nest_recurrence_late(r, ahead, first);
     out->spare = r->looks_ahead
                      ? r->limit - (r->chain->frame.microbatches - 1) * out->busy - out->late
                      : NEST_PS_MAX;
     if (ahead > 0) {
         out->fill = plus(least->busy, (2 * ahead - 1) * r->least_link);
-        out->busy = larger(out->busy, evenly(out->fill, ahead));
+        out->busy = nest_ps_max(out->busy, evenly(out->fill, ahead));
         out->forward = plus(least->fw, (ahead - 1) * r->least_link);
         out->drain = plus(least->bw, ahead * r->least_link) / v - (v > 1 ? ahead : 0);
     }
@@ -407,7 +399,7 @@ bool nest_recurrence_hopeless(const struct nest_recurrence *r, const struct nest
                               struct nest_step step)
 {
     const struct nest_step_frame *frame = &r->chain->frame;
-    struct nest_step whole = {larger(step.bottleneck, outlook->busy),
+    struct nest_step whole = {nest_ps_max(step.bottleneck, outlook->busy),
                               plus(step.fill, outlook->fill), 0};
     if (nest_step_time(frame, whole, 0) > r->limit) {
         return true;

@@ -184,11 +184,6 @@ static const struct nest_room *room_of(const struct search *s, const struct nest
                           strategy, knowledge, node->pp, parts);
 }
 
-static nest_ps larger(nest_ps a, nest_ps b)
-{
-    return a > b ? a : b;
-}
-
 /* By an even split. Without times first: memory alone refuses most shardings. A script is asked for
  * few layers first: most are refused by the bulk alone. */
 static nest_ps bound_of_sharding(const struct search *s, const struct nest_node *node,
@@ -198,12 +193,12 @@ static nest_ps bound_of_sharding(const struct search *s, const struct nest_node 
     const nest_ps limit = current_limit(s);
     const unsigned first = NEST_MEASURE_MEMORY | (s->bounds->asks_memory ? 0 : NEST_MEASURE_ENDS);
     const struct nest_room *room = room_of(s, node, strategy, NEST_KNOWS_SHARDING, first);
-    const nest_ps bound = larger(node->bound, nest_room_even(s->bounds, room, &grid, limit));
+    const nest_ps bound = nest_ps_max(node->bound, nest_room_even(s->bounds, room, &grid, limit));
     if (bound > limit || bound == NEST_PS_MAX) {
         return bound;
     }
     room = room_of(s, node, strategy, NEST_KNOWS_SHARDING, NEST_MEASURE_ALL);
-    return larger(bound, nest_room_sharp(s->bounds, room, &grid, limit));
+    return nest_ps_max(bound, nest_room_sharp(s->bounds, room, &grid, limit));
 }
 
 static bool push_sharding(void *context, const struct nest_strategy *strategy)
@@ -235,7 +230,7 @@ static void sharpen(const struct search *s, enum nest_knowledge knowledge, struc
     if (knows_sharding(s)) {
         const struct nest_room *room = room_of(s, node, &strategy, knowledge, NEST_MEASURE_ALL);
         node->bound =
-            larger(node->bound, nest_room_sharp(s->bounds, room, &grid, current_limit(s)));
+            nest_ps_max(node->bound, nest_room_sharp(s->bounds, room, &grid, current_limit(s)));
     }
 }
 
