@@ -113,9 +113,10 @@ static void cold_row(const char *model, int64_t devices)
         const double seconds = solve(&bench, &result, &step);
         best = seconds < best ? seconds : best;
     }
-    printf("%-14s %8" PRId64 " %11.2f %10.3f %12" PRId64 " %9" PRId64 " %10" PRId64 " %8.1f\n",
-           model, devices, best * 1e3, step, result.progress.strategies, result.progress.solved,
-           result.progress.states, peak_mib());
+    printf("%-14s %8" PRId64 " %11.2f %10.3f %12" PRId64 " %12" PRId64 " %9" PRId64 " %10" PRId64
+           " %8.1f\n",
+           model, devices, best * 1e3, step, result.progress.strategies, result.progress.bounded,
+           result.progress.solved, result.progress.states, peak_mib());
     fflush(stdout);
     unload(&bench);
 }
@@ -126,8 +127,8 @@ static void cold_table(void)
                                         "deepseek-v3"};
     static const int64_t devices[] = {64, 1024, 16384, 131072};
     printf("Cold solve, whole space, one thread, CPU time, best of %d (slow ones once)\n", REPEATS);
-    printf("%-14s %8s %11s %10s %12s %9s %10s %8s\n", "model", "devices", "ms", "step s",
-           "strategies", "solved", "states", "MiB");
+    printf("%-14s %8s %11s %10s %12s %12s %9s %10s %8s\n", "model", "devices", "ms", "step s",
+           "strategies", "bounded", "solved", "states", "MiB");
     for (size_t m = 0; m < sizeof model / sizeof model[0]; m++) {
         for (size_t d = 0; d < sizeof devices / sizeof devices[0]; d++) {
             cold_row(model[m], devices[d]);
