@@ -1,5 +1,7 @@
 #include "solve/bound.h"
 
+#include <string.h>
+
 /* Every communicator has one member: nothing is ever sent. */
 const struct nest_placement nest_bounds_alone = {
     .tp = {.size = 1},
@@ -205,21 +207,23 @@ static bool ask_rules(const struct nest_bounds *bounds, const struct nest_strate
     return load;
 }
 
-nest_ps nest_bounds_link(const struct nest_bounds *bounds, int64_t block, int64_t bytes)
+void nest_bounds_links(const struct nest_bounds *bounds, int64_t block, int64_t bytes,
+                       nest_ps link[NEST_MAX_LEVELS])
 {
     const struct nest_problem *problem = bounds->space->problem;
     nest_ps least = NEST_PS_MAX;
+    memset(link, 0, NEST_MAX_LEVELS * sizeof *link);
     if (nest_override_has(problem->overrides, NEST_HOOK_TRANSFER)) {
-        return 0;
+        return;
     }
-    for (int l = 0; l < problem->cluster->levels; l++) {
+    for (int l = problem->cluster->levels - 1; l >= 0; l--) {
         if (problem->cluster->level[l].capacity >= 2 * block) {
             const struct nest_message message = {
                 .level = l, .block = block, .bytes = (double)bytes};
             least = nest_ps_min(least, nest_problem_transfer(problem, &message));
         }
+        link[l] = least < NEST_PS_MAX ? least : 0;
     }
-    return least < NEST_PS_MAX ? least : 0;
 }
 
 nest_ps nest_bounds_sum(nest_ps sum, int64_t count, nest_ps time)
@@ -357,10 +361,9 @@ bool nest_bound_family(const struct nest_bounds *bounds, const struct nest_famil
     }
     /* Whether every cut of a graph is crossed by a tensor is not known. */
     const bool linked = family->widths == 1 && !model->cuts && !model->crossing;
-    out->link =
-        !linked || out->load
-            ? 0
-            : nest_bounds_link(bounds, nest_strategy_width(&family->strategy), out->boundary);
+    if (linked && !out->load) {
+        nest_bounds_links(bounds, nest_strategy_width(&family->strategy), out->boundary, out->link);
+    }
     for (int i = 0; i < model->runs; i++) {
         const nest_ps least = bounds->kind[model->run[i].kind].least;
         const int count = model->run[i].count;

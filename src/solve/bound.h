@@ -70,10 +70,11 @@ extern const struct nest_placement nest_bounds_alone;
 void nest_bounds_place(const struct nest_bounds *bounds, const struct nest_strategy *strategy,
                        int pp, struct nest_placement *out);
 
-/* The least that a transfer between two stages takes whose copies are at least `block` devices
- * wide. Both lie in one group of the link's level, which so holds two blocks. Nothing where an
- * override may say so. */
-nest_ps nest_bounds_link(const struct nest_bounds *bounds, int64_t block, int64_t bytes);
+/* The least that transfers between two stages take whose copies are at least `block` devices wide:
+ * link[l] of those across level l or any outer one. Both lie in one group of that level, which so
+ * holds two blocks. Nothing where an override may say so. */
+void nest_bounds_links(const struct nest_bounds *bounds, int64_t block, int64_t bytes,
+                       nest_ps link[NEST_MAX_LEVELS]);
 
 /* The least that a family can cost, per microbatch, on stages of its width. */
 struct nest_bound {
@@ -88,8 +89,8 @@ struct nest_bound {
     bool has_first, has_last;   /* the model starts, ends with a layer outside the bulk */
     const struct nest_layer_work *first, *last; /* that layer */
     nest_ps first_time, last_time;              /* of it, by its cheapest recompute mode */
-    int64_t boundary; /* bytes of the smallest tensor between two layers */
-    nest_ps link;     /* least transfer of it; 0 with several widths */
+    int64_t boundary;              /* bytes of the smallest tensor between two layers */
+    nest_ps link[NEST_MAX_LEVELS]; /* its least transfers; 0 with several widths */
     /* NULL unless an override weighs the parts of loads; as in nest_cost_table, of one width. */
     const struct nest_load_rule (*load)[2][2];
 };

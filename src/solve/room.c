@@ -394,19 +394,19 @@ void nest_room_begin(const struct nest_bounds *bounds, const struct nest_family 
         .back = bound->back,
         .first = bound->first_time,
         .last = bound->last_time,
-        .link = bound->link,
     };
     memcpy(out->time, bound->bulk_time, sizeof out->time);
+    memcpy(out->link, bound->link, sizeof out->link);
 }
 
-/* A stage's link once the width of its copies is known. */
-static nest_ps ordered_link(const struct nest_bounds *bounds, const struct nest_bound *bound,
-                            const struct nest_strategy *strategy)
+/* The links once the width of a stage's copies is known. */
+static void widen_links(const struct nest_bounds *bounds, struct nest_room *room)
 {
-    return strategy->dp_in == 1 || bound->link == 0 ? bound->link
-           : bound->load                            ? 0
-                         : nest_bounds_link(bounds, nest_strategy_width(strategy) * strategy->dp_in,
-                                            bound->boundary);
+    const struct nest_strategy *s = &room->strategy;
+    if (s->dp_in > 1 && room->bound->link[0] > 0) {
+        nest_bounds_links(bounds, nest_strategy_width(s) * s->dp_in, room->bound->boundary,
+                          room->link);
+    }
 }
 
 void nest_room_place(const struct nest_bounds *bounds, const struct nest_room *room,
@@ -420,7 +420,9 @@ void nest_room_place(const struct nest_bounds *bounds, const struct nest_room *r
 static void measure_order(const struct nest_bounds *bounds, struct nest_room *room)
 {
     const struct nest_problem *problem = bounds->space->problem;
-    room->link = room->pp > 1 ? ordered_link(bounds, room->bound, &room->strategy) : room->link;
+    if (room->pp > 1) {
+        widen_links(bounds, room);
+    }
     if (problem->cluster->mixed && problem->overrides == NULL && bounds->bulk_kinds == 1) {
         measure_kinds(bounds, room);
     }
@@ -512,7 +514,7 @@ void nest_room_measure_placed(const struct nest_bounds *bounds, const struct nes
     const struct nest_problem *problem =
         select_devices(space->problem, strategy->selection, &selected, &cluster);
     nest_room_begin(bounds, family, bound, strategy, NEST_KNOWS_ORDER, 0, out);
-    out->link = ordered_link(bounds, bound, strategy);
+    widen_links(bounds, out);
     out->measured = NEST_MEASURE_ALL;
     measure_memory(space->problem, bounds, true, out);
     measure_ends(space->problem, space, out);

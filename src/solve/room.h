@@ -48,7 +48,7 @@ struct nest_room {
     nest_ps bulk_total, bulk_largest;       /* of the bulk's layers, each by its cheapest mode */
     struct nest_mean time[NEST_RECOMPUTES]; /* of these */
     struct nest_mean forward;               /* of these: the forward passes */
-    nest_ps link;                           /* one transfer to or from a neighbour */
+    nest_ps link[NEST_MAX_LEVELS];          /* transfers between neighbours: nest_bounds_links */
     struct nest_mean state;                 /* bytes of these, whatever the microbatches */
     struct nest_mean activations[NEST_RECOMPUTES]; /* bytes per microbatch in flight */
     int64_t memory[NEST_RECOMPUTES];               /* bytes for both on one device */

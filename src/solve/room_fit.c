@@ -22,6 +22,22 @@ static bool has_spares(const struct nest_bounds *bounds, int64_t bulk, int64_t v
     return v > 1 && (!known || (bulk + 1) % v == 0 || (bulk + 2) % v == 0);
 }
 
+/* The least that the dearest link of a pipeline takes: one of more devices than a group of some
+ * level holds crosses an outer one somewhere. At least the nearest link; 0 for a single stage. */
+static nest_ps farthest(const struct nest_bounds *bounds, const struct nest_room *room, int pp)
+{
+    const struct nest_cluster *cluster = bounds->space->problem->cluster;
+    const int64_t copies = room->knowledge == NEST_KNOWS_ORDER ? room->strategy.dp_in : 1;
+    const int64_t devices = pp * nest_strategy_width(&room->strategy) * copies;
+    nest_ps far = pp > 1 ? room->link[0] : 0;
+    for (int l = 1; l < cluster->levels && pp > 1; l++) {
+        if (devices > cluster->level[l - 1].capacity) {
+            far = nest_ps_max(far, room->link[l]);
+        }
+    }
+    return far;
+}
+
 /* Filled in place: this is what bounding does most. */
 static void fit(const struct nest_bounds *bounds, const struct nest_room *room,
                 const struct nest_grid *grid, struct fitting *out)
@@ -34,11 +50,12 @@ static void fit(const struct nest_bounds *bounds, const struct nest_room *room,
     out->room = room;
     out->grid = grid;
     out->overlap = bounds->problem.overlap.dp;
-    out->link = (nest_ps)(part * (double)(room->link < longest ? room->link : longest));
-    out->fill =
-        room->total < NEST_PS_MAX ? room->total + 2 * (grid->pp - 1) * out->link : NEST_PS_MAX;
+    out->link = (nest_ps)(part * (double)nest_ps_min(room->link[0], longest));
+    const nest_ps far = nest_ps_min(farthest(bounds, room, grid->pp), longest / v);
+    const nest_ps links = 2 * ((grid->pp - 1) * out->link + (v > 1 ? 0 : far - out->link));
+    out->fill = room->total < NEST_PS_MAX ? room->total + (links > 0 ? links : 0) : NEST_PS_MAX;
     const nest_ps even = (out->fill + grid->pp - 1) / grid->pp;
-    out->even = even > room->largest ? even : room->largest;
+    out->even = nest_ps_max(nest_ps_max(even, room->largest), v * far);
     out->columns = (room->bound->bulk + v - 1) / v;
     out->spares = has_spares(bounds, room->bound->bulk, v);
     out->frame.microbatches = room->microbatches;

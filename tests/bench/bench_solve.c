@@ -257,7 +257,7 @@ static void explorer_row(const char *model)
     static double seconds[EDITS];
     struct nest_arena arena = NEST_ARENA_INIT;
     struct nest_errors errors;
-    struct nest_session *session;
+    struct nest_session *session = NULL;
     struct nest_session_options options = {
         .request = {.model = model, .cluster = "h100-spine-leaf"},
         .top = ALTERNATIVES,
