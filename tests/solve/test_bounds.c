@@ -134,8 +134,10 @@ static void widen(struct walk *w, struct test_small *made)
     if (test_random_below(&w->random, 4) == 0) {
         test_small_branch(made, w->seed);
     }
+    /* What has kinds keeps the best of their figures. */
     made->cluster.device.collective_launch = 1e-6 * (double)test_random_below(&w->random, 10);
     made->cluster.device.scale_up_reduction = test_random_below(&w->random, 2);
+    test_cluster_rebuild(&made->cluster, 0);
     made->problem.overlap.ep = (double)test_random_below(&w->random, 3) / 2.0;
     made->problem.train.global_batch *= 4;
     made->problem.memory_limit <<= 4;
