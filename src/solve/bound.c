@@ -402,6 +402,15 @@ static bool price_experts(const struct nest_bounds *bounds, const struct nest_gr
     return true;
 }
 
+/* An override has a say in what the time of a layer, or a step of such times, comes to. */
+static bool weighs_times(const struct nest_overrides *overrides)
+{
+    return nest_override_has(overrides, NEST_HOOK_COMPUTE) ||
+           nest_override_has(overrides, NEST_HOOK_COLLECTIVE) ||
+           nest_override_has(overrides, NEST_HOOK_LOAD) ||
+           nest_override_has(overrides, NEST_HOOK_STEP);
+}
+
 bool nest_bound_group(const struct nest_bounds *bounds, const struct nest_group *group,
                       nest_ps *least)
 {
@@ -412,7 +421,7 @@ bool nest_bound_group(const struct nest_bounds *bounds, const struct nest_group 
     struct nest_bound bound = {0};
     struct nest_placement placement;
     *least = 0;
-    if (bounds->problem.overrides || whole->widths > 1) {
+    if (weighs_times(bounds->problem.overrides) || whole->widths > 1) {
         return true;
     }
     place_family(bounds, &whole->strategy, 1, true, &placement);

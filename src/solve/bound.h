@@ -117,7 +117,7 @@ const struct nest_bound *nest_bounds_of(const struct nest_bounds *bounds, int fa
 bool nest_bounds_fill(const struct nest_bounds *bounds);
 
 /* Least step time of any plan of the group's families: every layer with experts divided as suits it
- * best, and no traffic between them. Not with overrides, nor of several widths; 0 then. False when
+ * best, and no traffic between them. 0 of several widths, or with overrides of times. False when
  * memory is out. */
 bool nest_bound_group(const struct nest_bounds *bounds, const struct nest_group *group,
                       nest_ps *least);
