@@ -252,6 +252,16 @@ static void a_window_shows_only_what_is_looked_for(void **state)
     terminal_close(t);
 }
 
+static void the_legend_names_every_part(void **state)
+{
+    (void)state;
+    for (int columns = 80; columns <= 140; columns += 6) {
+        struct terminal *t = start(columns, 40);
+        terminal_expect(t, "x other");
+        quit(t);
+    }
+}
+
 static void other_values_are_tried_and_taken(void **state)
 {
     (void)state;
@@ -398,6 +408,7 @@ int main(void)
         cmocka_unit_test(opened_levels_show_who_sits_where),
         cmocka_unit_test(a_picker_exchanges_the_model),
         cmocka_unit_test(a_window_shows_only_what_is_looked_for),
+        cmocka_unit_test(the_legend_names_every_part),
         cmocka_unit_test(other_values_are_tried_and_taken),
         cmocka_unit_test(a_wrong_value_stays_to_be_corrected),
         cmocka_unit_test(quitting_asks_only_when_something_would_be_lost),

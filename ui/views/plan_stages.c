@@ -111,7 +111,7 @@ static void draw_legend(const struct nest_plan_draw *draw, int x, int y, int wid
     static const char *const rest[NEST_MEMORY_PARTS] = {"eights", "rads", "ptim", "ctiv", " other"};
     static const struct nest_memory none;
     struct nest_part part[NEST_MEMORY_PARTS];
-    const bool wide = width >= (draw->snapshot->touched ? 72 : 56);
+    const bool wide = width >= (draw->snapshot->touched ? 77 : 65);
     const int end = x + width;
     nest_memory_parts(&none, 1, part);
     for (int i = 0; i < NEST_MEMORY_PARTS && x < end; i++) {
@@ -186,7 +186,7 @@ void nest_plan_draw_stages(const struct nest_plan_draw *draw, struct nest_rect r
     if (rect.height < 2) {
         return;
     }
-    const bool legend = rect.height >= 6;
+    const bool legend = rect.height >= 6 || (stages > 0 && rect.height >= stages + 3);
     const int height = rect.height - 1 - legend;
     const int cursor = view->focus.pane == NEST_PANE_STAGES ? view->focus.index : -1;
     view->stage_scroll = (int)nest_scroll_to(view->stage_scroll, cursor, stages, height);
