@@ -456,7 +456,7 @@ static void handle_key(struct nest_app *app, uint32_t key)
         return;
     }
     app->message[0] = '\0';
-    app->whatif_waits = false;
+    nest_app_drop_whatif(app);
     if (app->too_small && app->asking == NEST_ASKING_NOTHING) {
         if (key == 'q' || key == 'C' - '@') {
             nest_popup_close(&app->popup);

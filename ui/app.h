@@ -129,9 +129,11 @@ void nest_app_draw_question(struct nest_app *app, struct nest_canvas *canvas);
 /* Goes to what was last searched for, as nest_plan_view_find. */
 void nest_app_find(struct nest_app *app, int direction);
 
-/* The window on other values of what has the focus; what is known of them since, true if there was
- * anything; and the choice of one. */
+/* The window on other values of what has the focus, unless it is not open yet and no longer wanted
+ * because another key came; what is known of them since, true if there was anything; and the choice
+ * of one. */
 void nest_app_ask_whatif(struct nest_app *app);
+void nest_app_drop_whatif(struct nest_app *app);
 bool nest_app_collect_whatif(struct nest_app *app);
 enum nest_status nest_app_take_whatif(struct nest_app *app, int index, struct nest_errors *errors);
 

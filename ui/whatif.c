@@ -131,6 +131,15 @@ void nest_app_ask_whatif(struct nest_app *app)
     nest_arena_free(&arena);
 }
 
+void nest_app_drop_whatif(struct nest_app *app)
+{
+    app->whatif_waits = false;
+    if (app->whatif_wanted) {
+        app->whatif_wanted = false;
+        (void)nest_whatif_cancel(app->whatif);
+    }
+}
+
 bool nest_app_collect_whatif(struct nest_app *app)
 {
     if (app->whatif_waits && !app->snapshot->solving) {

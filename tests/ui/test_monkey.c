@@ -4,6 +4,8 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -12,7 +14,22 @@
 
 #define SMALL "tests/ui/data/small.yaml"
 
-enum { STEPS = 400 };
+enum { STEPS = 400, PATH = 64, FILE_MAX = 1 << 16 };
+
+/* Its copy: among random keys there may be those that save. */
+static void copy_small(const char *path)
+{
+    static char text[FILE_MAX];
+    FILE *file = fopen(SMALL, "r");
+    assert_non_null(file);
+    const size_t length = fread(text, 1, sizeof text, file);
+    assert_true(length > 0 && length < sizeof text);
+    assert_int_equal(fclose(file), 0);
+    file = fopen(path, "w");
+    assert_non_null(file);
+    assert_int_equal(fwrite(text, 1, length, file), length);
+    assert_int_equal(fclose(file), 0);
+}
 
 static uint64_t next(uint64_t *random)
 {
@@ -51,13 +68,18 @@ static void step(struct terminal *t, uint64_t *random, int *width, int *height)
 static void anything_goes(void **state)
 {
     (void)state;
+    char folder[] = "/tmp/nest-monkey-XXXXXX";
+    char path[PATH];
+    assert_non_null(mkdtemp(folder));
+    (void)snprintf(path, sizeof path, "%s/small.yaml", folder);
     for (int run = 0; run < test_instances(3); run++) {
+        copy_small(path);
         uint64_t random = test_seed() + (uint64_t)run * 7919;
         int width = 80;
         int height = 24;
         print_message("seed %llu\n", (unsigned long long)random);
         struct terminal *t = terminal_start(
-            &(struct terminal_options){.width = width, .height = height, .arguments = SMALL});
+            &(struct terminal_options){.width = width, .height = height, .arguments = path});
         terminal_expect_solved(t);
         for (int i = 0; i < STEPS; i++) {
             step(t, &random, &width, &height);
@@ -81,6 +103,8 @@ static void anything_goes(void **state)
         assert_true(terminal_modes_restored(t));
         terminal_close(t);
     }
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(rmdir(folder), 0);
 }
 
 int main(void)

@@ -283,6 +283,18 @@ static void other_values_are_tried_and_taken(void **state)
     quit(t);
 }
 
+/* Keys behind it, read together with it: what they are typed for must not be covered. */
+static void a_window_not_yet_open_gives_way_to_keys(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 20; i++) {
+        struct terminal *t = start(100, 37);
+        terminal_type(t, "wn:q!\r");
+        assert_int_equal(terminal_end(t), 0);
+        terminal_close(t);
+    }
+}
+
 static void a_wrong_value_stays_to_be_corrected(void **state)
 {
     (void)state;
@@ -410,6 +422,7 @@ int main(void)
         cmocka_unit_test(a_window_shows_only_what_is_looked_for),
         cmocka_unit_test(the_legend_names_every_part),
         cmocka_unit_test(other_values_are_tried_and_taken),
+        cmocka_unit_test(a_window_not_yet_open_gives_way_to_keys),
         cmocka_unit_test(a_wrong_value_stays_to_be_corrected),
         cmocka_unit_test(quitting_asks_only_when_something_would_be_lost),
         cmocka_unit_test(details_give_the_figures),
