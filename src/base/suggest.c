@@ -41,6 +41,20 @@ size_t nest_edit_distance(const char *a, const char *b)
     return rows[n % 3][m];
 }
 
+/* Where known holds all of typed: what is missing in front and behind counts little. A word of two
+ * letters says nothing. */
+static size_t held_distance(const char *typed, const char *known)
+{
+    enum { SHORTEST = 3, BEGINS = 1, HOLDS = 2 };
+    const size_t length = strlen(typed);
+    if (length < SHORTEST) {
+        return WORD_MAX;
+    }
+    return strncasecmp(known, typed, length) == 0 ? BEGINS
+           : strcasestr(known, typed) != NULL     ? HOLDS
+                                                  : WORD_MAX;
+}
+
 void nest_suggest_start(struct nest_suggest *suggest, const char *typed)
 {
     *suggest = (struct nest_suggest){typed, NULL, strlen(typed) / 3 + 2};
@@ -48,7 +62,8 @@ void nest_suggest_start(struct nest_suggest *suggest, const char *typed)
 
 void nest_suggest_offer(struct nest_suggest *suggest, const char *known)
 {
-    const size_t distance = nest_edit_distance(suggest->typed, known);
+    const size_t distance =
+        least(nest_edit_distance(suggest->typed, known), held_distance(suggest->typed, known));
     if (distance < suggest->distance && distance < strlen(known)) {
         suggest->best = known;
         suggest->distance = distance;

@@ -9,7 +9,8 @@
 size_t nest_edit_distance(const char *a, const char *b);
 
 /* A running search: offer every known word, then read best (NULL when none is near enough: about
- * a third of the letters may differ). Ties go to the word offered first. */
+ * a third of the letters may differ, or it begins with or holds what was typed). Ties go to the
+ * word offered first. */
 struct nest_suggest {
     const char *typed;
     const char *best; /* borrowed from the words offered */

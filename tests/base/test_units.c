@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "base/suggest.h"
 #include "base/units.h"
 #include "support/seed.h"
 
@@ -205,12 +206,40 @@ static void exact_text_is_short(void **state)
                         "989TFLOP/s");
 }
 
+static const char *suggested(const char *typed)
+{
+    static const char *const known[] = {"tp", "llama3-8b", "llama2-7b", "mixtral-8x7b",
+                                        "oversubscription"};
+    struct nest_suggest suggest;
+    nest_suggest_start(&suggest, typed);
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+        nest_suggest_offer(&suggest, known[i]);
+    }
+    return suggest.best;
+}
+
+static void what_was_meant_is_found(void **state)
+{
+    (void)state;
+    assert_string_equal(suggested("llama3-7b"), "llama3-8b");
+    assert_string_equal(suggested("Mixtral"), "mixtral-8x7b");
+    assert_string_equal(suggested("subscription"), "oversubscription");
+    assert_string_equal(suggested("lama2"), "llama2-7b");
+    assert_string_equal(suggested("oversubscripton"), "oversubscription");
+    assert_null(suggested("xt"));
+    assert_null(suggested("bandwidth"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(units_people_type),     cmocka_unit_test(units_refused),
-        cmocka_unit_test(units_shown),           cmocka_unit_test(counts_shown),
-        cmocka_unit_test(exact_text_reads_back), cmocka_unit_test(exact_text_is_short),
+        cmocka_unit_test(units_people_type),
+        cmocka_unit_test(units_refused),
+        cmocka_unit_test(units_shown),
+        cmocka_unit_test(counts_shown),
+        cmocka_unit_test(exact_text_reads_back),
+        cmocka_unit_test(exact_text_is_short),
+        cmocka_unit_test(what_was_meant_is_found),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
