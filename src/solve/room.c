@@ -474,28 +474,6 @@ void nest_room_measure(const struct nest_bounds *bounds, unsigned parts, struct 
     }
 }
 
-/* The levels of the devices that a strategy selects, at their best: a ring of fewer groups is a
- * whole one. */
-static const struct nest_problem *select_devices(const struct nest_problem *problem, int selection,
-                                                 struct nest_problem *selected,
-                                                 struct nest_cluster *cluster)
-{
-    const struct nest_cluster *whole = problem->cluster;
-    if (selection == 0) {
-        return problem;
-    }
-    *cluster = *nest_cluster_selected(whole, selection);
-    for (int l = 0; l < whole->levels; l++) {
-        cluster->level[l].bandwidth = whole->level[l].bandwidth;
-        cluster->level[l].latency = whole->level[l].latency;
-        cluster->level[l].oversubscription = whole->level[l].oversubscription;
-    }
-    cluster->device = whole->device;
-    *selected = *problem;
-    selected->cluster = cluster;
-    return selected;
-}
-
 /* Lowers a mean so that it holds wherever either does. */
 static void lower(struct nest_mean *mean, const struct nest_mean *other)
 {
@@ -509,10 +487,6 @@ void nest_room_measure_placed(const struct nest_bounds *bounds, const struct nes
                               struct nest_room *out)
 {
     const struct nest_space *space = bounds->space;
-    struct nest_problem selected;
-    struct nest_cluster cluster;
-    const struct nest_problem *problem =
-        select_devices(space->problem, strategy->selection, &selected, &cluster);
     nest_room_begin(bounds, family, bound, strategy, NEST_KNOWS_ORDER, 0, out);
     widen_links(bounds, out);
     out->measured = NEST_MEASURE_ALL;
@@ -520,7 +494,7 @@ void nest_room_measure_placed(const struct nest_bounds *bounds, const struct nes
     measure_ends(space->problem, space, out);
     for (int i = 0; i < places; i++) {
         struct nest_room one = *out;
-        measure_time(problem, bounds, &placement[i], i == 0 ? out : &one);
+        measure_time(space->problem, bounds, &placement[i], i == 0 ? out : &one);
         for (int m = 0; i > 0 && m < space->modes; m++) {
             lower(&out->time[m], &one.time[m]);
         }
